@@ -1,0 +1,140 @@
+"""What the lock session is needed for next: one statement at a time, the most urgent first.
+
+Guarantees: a ping is never late because of anything else that could wait; a group is tried at each
+poll by its first choice, and by the others as soon as its holder seems to be gone, each after a
+wait by its rank; a time given by `times` is one at which `next` has a statement to give.
+
+    ping ▶ release ▶ takeover ▶ reap ▶ inspect ▶ poll
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+
+from sidecar.model import spreading
+from sidecar.model.election_group import NEVER, Group
+from sidecar.model.election_words import (
+    Inspect,
+    Phase,
+    Ping,
+    Poll,
+    Reap,
+    Release,
+    Statement,
+    Takeover,
+    Timers,
+)
+
+_REAP_SLACK_SECONDS = 2.0
+
+
+@dataclass(slots=True)
+class Agenda:
+    """The rhythm of pings and polls. `campaigning` says whether locks may be tried."""
+
+    timers: Timers
+    jitter: Callable[[], float]
+    groups: Mapping[int, Group] = field(default_factory=dict)
+    ping_sent_at: float = 0.0
+    ping_wanted: bool = False
+    poll_at: float = 0.0
+    inspect_wanted: bool = False
+
+    def next(self, now: float, *, campaigning: bool) -> Statement | None:
+        return (
+            self._ping(now)
+            or self._release()
+            or self._takeover()
+            or self._reap(now)
+            or self._inspect(now)
+            or self._poll(now, campaigning)
+        )
+
+    def times(self, *, campaigning: bool) -> list[float]:
+        """When the free session is needed."""
+        waiting = [g for g in self.groups.values() if not g.locked]
+        times = [_try_at(g, campaigning) for g in waiting if _early(g)]
+        if waiting:
+            times.append(self.poll_at)
+        if any(g.held for g in self.groups.values()):
+            times.append(self.ping_sent_at + self.timers.ping)
+        return times
+
+    def beat_is_overdue(self, g: Group, now: float) -> bool:
+        return g.seen is not None and now - g.seen_at > 1.5 * self.timers.ping
+
+    def rank(self, me: str, campaigning: Collection[str]) -> None:
+        """Who else competes has changed, or who leads what."""
+        leaders = self.leaders(me)
+        for g in self.groups.values():
+            if not g.locked:
+                # Whoever held it last is gone when it is free: nobody waits for him.
+                others = set(campaigning) - {g.holder.runner_id}
+                g.wait = spreading.wait_seconds(me, g.name, others, leaders)
+
+    def leaders(self, me: str) -> dict[str, str]:
+        """The runner that leads each group, as far as known."""
+        return {
+            g.name: me if g.locked else ("" if g.holder.clean else g.holder.runner_id)
+            for g in self.groups.values()
+        }
+
+    def _ping(self, now: float) -> Statement | None:
+        held = [g for g in self.groups.values() if g.held]
+        if not held or (now < self.ping_sent_at + self.timers.ping and not self.ping_wanted):
+            return None
+        self.ping_sent_at, self.ping_wanted = now, False
+        return Ping(tuple(g.id for g in held), tuple(g.epoch for g in held))
+
+    def _release(self) -> Statement | None:
+        for g in self.groups.values():
+            if g.phase is Phase.RELEASING:
+                return Release(g.id, g.epoch, clean=g.acknowledged and g.epoch > 0)
+        return None
+
+    def _takeover(self) -> Statement | None:
+        for g in self.groups.values():
+            if g.phase is Phase.CANDIDATE and not g.epoch:
+                return Takeover(g.id)
+        return None
+
+    def _reap(self, now: float) -> Statement | None:
+        """End a backend that holds a lock and did nothing for longer than the server allows."""
+        limit = self.timers.server_lease + _REAP_SLACK_SECONDS
+        for g in self.groups.values():
+            if not g.locked and g.suspect and now - g.suspect_since >= limit:
+                backend, g.suspect = g.suspect, None
+                return Reap(g.id, backend)
+        return None
+
+    def _inspect(self, now: float) -> Statement | None:
+        """Look at who holds the locks whose beats have stopped, once after each poll."""
+        if not self.inspect_wanted:
+            return None
+        self.inspect_wanted = False
+        overdue = [g for g in self.groups.values() if not g.locked and self.beat_is_overdue(g, now)]
+        held = tuple(g.id for g in overdue if not g.holder.clean)
+        return Inspect(held) if held else None
+
+    def _poll(self, now: float, campaigning: bool) -> Statement | None:
+        waiting = [g for g in self.groups.values() if not g.locked]
+        ready = [g for g in waiting if now >= _try_at(g, campaigning)]
+        if not waiting or (now < self.poll_at and not any(_early(g) for g in ready)):
+            return None
+        for g in ready:
+            g.tried = True
+        self.poll_at = now + self.timers.poll * (0.9 + 0.2 * self.jitter())
+        return Poll(tuple(g.id for g in waiting), tuple(g.id for g in ready))
+
+
+def _early(g: Group) -> bool:
+    """A group just seen free is tried once before the next poll is due."""
+    return g.free_since is not None and not g.tried
+
+
+def _try_at(g: Group, campaigning: bool) -> float:
+    """When it is this runner's turn: at once if it is the first choice, else by its rank."""
+    if not campaigning or g.phase is not Phase.STANDBY:
+        return NEVER
+    if g.free_since is None:
+        return NEVER if g.wait else g.compete_after
+    return max(g.compete_after, g.free_since + g.wait)
