@@ -1,0 +1,13 @@
+"""Time of this machine: the monotonic clock that leases are measured on, and the wall clock."""
+
+import time
+from datetime import UTC, datetime
+
+
+def boottime() -> float:
+    """Seconds on CLOCK_BOOTTIME: monotonic, and it counts the time a machine was suspended."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,1 @@
+"""The sidecar's own gRPC API: one module per service."""

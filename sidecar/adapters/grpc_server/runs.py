@@ -1,0 +1,139 @@
+"""The Runs service: conversion between its messages and our words."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, TypeVar
+
+from sidecar._proto.baton.v1 import runs_pb2, runs_pb2_grpc
+from sidecar.adapters.grpc_execute import KINDS, timestamp
+from sidecar.adapters.grpc_server.paging import checked_size
+from sidecar.model.errors import InvalidArgument
+from sidecar.model.ledger import RunEvent, RunFilter, RunRecord
+from sidecar.model.run import Outcome, RunRef, RunState
+from sidecar.model.schedule import SkipReason
+
+T = TypeVar("T")
+
+_STATES = {state: f"RUN_STATE_{state.name}" for state in RunState}
+_OUTCOMES = {outcome: f"OUTCOME_{outcome.name}" for outcome in Outcome}
+_REASONS = {reason: f"SKIP_REASON_{reason.name}" for reason in SkipReason}
+_STATE_FILTER = {runs_pb2.RunState.Value(name): state for state, name in _STATES.items()}
+_OUTCOME_FILTER = {runs_pb2.Outcome.Value(name): outcome for outcome, name in _OUTCOMES.items()}
+
+
+class Runs(Protocol):
+    async def get(self, run_id: int) -> RunRecord: ...
+    async def page(
+        self, wanted: RunFilter, *, before: int | None, limit: int
+    ) -> Sequence[RunRecord]: ...
+    async def cancel(self, run_id: int, note: str) -> RunRecord: ...
+    async def retry(self, run_id: int) -> RunRecord: ...
+    async def checkpoint(self, run: RunRef, step: str, value: bytes) -> None: ...
+    async def heartbeat(self, run: RunRef, progress: float | None, message: str | None) -> None: ...
+
+
+class RunsService(runs_pb2_grpc.RunsServicer):
+    def __init__(self, runs: Runs) -> None:
+        self._runs = runs
+
+    async def Get(self, request: runs_pb2.RunsGetRequest, context: Any) -> runs_pb2.RunsGetResponse:
+        return runs_pb2.RunsGetResponse(run=_message(await self._runs.get(request.run_id)))
+
+    async def List(
+        self, request: runs_pb2.RunsListRequest, context: Any
+    ) -> runs_pb2.RunsListResponse:
+        size = checked_size(request.page_size)
+        wanted = RunFilter(
+            request.name or None,
+            _chosen(_OUTCOME_FILTER, request.outcome, "outcome"),
+            _chosen(_STATE_FILTER, request.state, "state"),
+        )
+        found = await self._runs.page(wanted, before=_before(request.page_token), limit=size + 1)
+        token = str(found[size - 1].run_id) if len(found) > size else ""
+        runs = [_message(run) for run in found[:size]]
+        return runs_pb2.RunsListResponse(runs=runs, next_page_token=token)
+
+    async def Cancel(
+        self, request: runs_pb2.RunsCancelRequest, context: Any
+    ) -> runs_pb2.RunsCancelResponse:
+        run = await self._runs.cancel(request.run_id, request.note)
+        return runs_pb2.RunsCancelResponse(run=_message(run))
+
+    async def Retry(
+        self, request: runs_pb2.RunsRetryRequest, context: Any
+    ) -> runs_pb2.RunsRetryResponse:
+        return runs_pb2.RunsRetryResponse(run=_message(await self._runs.retry(request.run_id)))
+
+    async def Checkpoint(
+        self, request: runs_pb2.RunsCheckpointRequest, context: Any
+    ) -> runs_pb2.RunsCheckpointResponse:
+        await self._runs.checkpoint(_ref(request), request.step, request.value)
+        return runs_pb2.RunsCheckpointResponse()
+
+    async def Heartbeat(
+        self, request: runs_pb2.RunsHeartbeatRequest, context: Any
+    ) -> runs_pb2.RunsHeartbeatResponse:
+        progress = request.progress if request.HasField("progress") else None
+        message = request.message if request.HasField("message") else None
+        await self._runs.heartbeat(_ref(request), progress, message)
+        return runs_pb2.RunsHeartbeatResponse()
+
+
+def _ref(request: runs_pb2.RunsCheckpointRequest | runs_pb2.RunsHeartbeatRequest) -> RunRef:
+    if not request.HasField("run"):
+        raise InvalidArgument("run", "is needed: the run_id, attempt and epoch of this Execute")
+    return RunRef(request.run.run_id, request.run.attempt, request.run.epoch)
+
+
+def _before(token: str) -> int | None:
+    if not token:
+        return None
+    if not (token.isascii() and token.isdecimal() and len(token) < 19):
+        raise InvalidArgument("page_token", "is not one that was given out")
+    return int(token)
+
+
+def _chosen(words: Mapping[int, T], number: int, field: str) -> T | None:
+    if number and number not in words:
+        raise InvalidArgument(field, f"{number} is not known")
+    return words.get(number)
+
+
+def _message(run: RunRecord) -> runs_pb2.Run:
+    return runs_pb2.Run(
+        run_id=run.run_id,
+        kind=KINDS[run.kind],
+        name=run.name,
+        group=run.group,
+        scheduled_at=timestamp(run.scheduled_at),
+        attempt=run.attempt,
+        state=_STATES[run.state],
+        outcome=_OUTCOMES[run.outcome] if run.outcome else None,
+        reason=_REASONS[run.reason] if run.reason else None,
+        started_at=timestamp(run.started_at),
+        finished_at=timestamp(run.finished_at),
+        error=run.error,
+        progress=run.progress,
+        progress_message=run.progress_message,
+        epoch=run.epoch,
+        runner_id=run.runner_id,
+        idempotency_key=run.idempotency_key,
+        history=[_event(event) for event in run.history],
+        last_scheduled_at=timestamp(run.last_scheduled_at),
+        tick_count=run.tick_count,
+        next_attempt_at=timestamp(run.next_attempt_at),
+        cancel_requested=run.cancel_requested,
+        result=run.result,
+        created_at=timestamp(run.created_at),
+    )
+
+
+def _event(event: RunEvent) -> runs_pb2.RunEvent:
+    return runs_pb2.RunEvent(
+        at=timestamp(event.at),
+        state=_STATES[event.state],
+        outcome=_OUTCOMES[event.outcome] if event.outcome else None,
+        attempt=event.attempt,
+        epoch=event.epoch,
+        runner_id=event.runner_id,
+        cause=event.cause,
+    )

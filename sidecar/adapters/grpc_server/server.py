@@ -1,0 +1,154 @@
+"""The sidecar's gRPC server: who may call, what is served, and where it listens.
+
+Guarantees (G12): a call without the right token is refused before anything is looked at, health
+checks excepted; a socket file is readable and writable by its owner and group only; messages are at
+most 4 MiB.
+"""
+
+import os
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, cast
+
+import grpc
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from sidecar.adapters.grpc_app import MESSAGE_BYTES_MAX
+from sidecar.adapters.grpc_server.status import guarded_stream, guarded_unary
+from sidecar.adapters.tokens import METADATA_KEY, Token
+from sidecar.model.errors import SidecarError
+
+_OPTIONS = (
+    ("grpc.max_send_message_length", MESSAGE_BYTES_MAX),
+    ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
+    ("grpc.so_reuseport", 0),
+    ("grpc.max_concurrent_streams", 1000),
+    # Apps ping to notice a dead sidecar; do not punish them for it.
+    ("grpc.http2.min_ping_recv_interval_without_data_ms", 1000),
+    ("grpc.keepalive_permit_without_calls", 1),
+)
+_OPEN_METHODS = "/grpc.health.v1.Health/"
+_SOCKET_MODE = 0o660
+
+Handler = Any  # grpc.RpcMethodHandler, which its stubs leave untyped
+
+
+class AddressInUse(SidecarError):
+    """Somebody else listens on the API's address."""
+
+
+class ApiServer:
+    """Serves the registered services until stopped."""
+
+    def __init__(self, address: str, token: Token, *, outermost: Sequence[Any] = ()) -> None:
+        """`outermost` are interceptors that see a call first."""
+        self._address = address
+        self._server = grpc.aio.server(
+            interceptors=(*outermost, _Authenticate(token), _MapErrors()), options=_OPTIONS
+        )
+        self._health: Any = health.aio.HealthServicer()  # type: ignore[attr-defined]
+        self._names = [health.SERVICE_NAME, reflection.SERVICE_NAME]
+
+    def add(
+        self, register: Callable[[Any, grpc.aio.Server], None], servicer: Any, name: str
+    ) -> None:
+        """Serve `servicer` through its generated `add_…_to_server` function."""
+        register(servicer, self._server)
+        self._names.append(name)
+
+    async def start(self) -> None:
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        reflection.enable_server_reflection(self._names, self._server)
+        path = self._socket_path()
+        if path:
+            _remove_stale(path)
+        try:
+            self._server.add_insecure_port(self._address)
+        except RuntimeError:
+            raise AddressInUse(
+                f"api.address: cannot listen on {self._address}: is another sidecar running?"
+            ) from None
+        if path:
+            path.chmod(_SOCKET_MODE)
+        await self._server.start()
+        for name in ("", *self._names):
+            await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
+
+    async def stop(self, grace_seconds: float) -> None:
+        await self._health.enter_graceful_shutdown()
+        await self._server.stop(grace_seconds)
+        if path := self._socket_path():
+            with suppress(OSError):
+                path.unlink()
+
+    def _socket_path(self) -> Path | None:
+        if not self._address.startswith("unix:"):
+            return None
+        return Path("/" + self._address.removeprefix("unix:").lstrip("/"))
+
+
+def _remove_stale(path: Path) -> None:
+    """A socket file left by a process that was killed; a living one refuses to be bound anew."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        if not path.is_socket():
+            return
+        try:
+            probe.connect(os.fspath(path))
+        except ConnectionRefusedError:
+            path.unlink()
+
+
+class _Authenticate(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
+    def __init__(self, token: Token) -> None:
+        self._token = token
+
+    async def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Handler]],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> Handler:
+        details = cast(Any, handler_call_details)
+        if details.method.startswith(_OPEN_METHODS) or self._token.accepts(
+            details.invocation_metadata
+        ):
+            return await continuation(handler_call_details)
+        return _refuse_unauthenticated(await continuation(handler_call_details))
+
+
+def _refuse_unauthenticated(handler: Handler) -> Handler:
+    async def refuse(_: Any, context: grpc.aio.ServicerContext[Any, Any]) -> None:
+        await context.abort(
+            grpc.StatusCode.UNAUTHENTICATED,
+            f"the call must carry the API's token as metadata {METADATA_KEY!r}",
+        )
+
+    if handler is not None and handler.response_streaming:
+
+        async def refuse_stream(request: Any, context: Any) -> Any:
+            await refuse(request, context)
+            yield
+
+        return grpc.unary_stream_rpc_method_handler(refuse_stream)
+    return grpc.unary_unary_rpc_method_handler(refuse)
+
+
+class _MapErrors(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
+    async def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Handler]],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> Handler:
+        handler = await continuation(handler_call_details)
+        if handler is None or handler.request_streaming:
+            return handler
+        decode, encode = handler.request_deserializer, handler.response_serializer
+        if handler.response_streaming:
+            return grpc.unary_stream_rpc_method_handler(
+                guarded_stream(handler.unary_stream, decode), response_serializer=encode
+            )
+        return grpc.unary_unary_rpc_method_handler(
+            guarded_unary(handler.unary_unary, decode), response_serializer=encode
+        )

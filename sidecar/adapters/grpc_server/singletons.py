@@ -1,0 +1,76 @@
+"""The Singletons service: what the config declares, and what became of it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Protocol
+
+from sidecar._proto.baton.v1 import singletons_pb2, singletons_pb2_grpc
+from sidecar.adapters.grpc_execute import metadata_message, timestamp
+from sidecar.adapters.grpc_server.paging import page
+from sidecar.config import Singleton
+from sidecar.model.election_words import LeaderView
+from sidecar.model.errors import InvalidArgument, NotFound
+from sidecar.model.run import ExecutionMetadata
+
+
+class Remembered(Protocol):
+    @property
+    def metadata(self) -> ExecutionMetadata: ...
+    @property
+    def heartbeat_at(self) -> datetime | None: ...
+
+
+class Executions(Protocol):
+    async def of_singletons(self, names: Sequence[str]) -> Mapping[str, Remembered]: ...
+
+
+class SingletonsService(singletons_pb2_grpc.SingletonsServicer):
+    def __init__(
+        self,
+        declared: Sequence[Singleton],
+        executions: Executions,
+        leader: Callable[[str], LeaderView],
+        stale_reason: Callable[[str, str], str],
+    ) -> None:
+        self._declared = sorted(declared, key=lambda singleton: singleton.name)
+        self._executions = executions
+        self._leader = leader
+        self._stale_reason = stale_reason
+
+    async def Get(
+        self, request: singletons_pb2.SingletonsGetRequest, context: Any
+    ) -> singletons_pb2.SingletonsGetResponse:
+        if not request.name:
+            raise InvalidArgument("name", "is missing")
+        found = [singleton for singleton in self._declared if singleton.name == request.name]
+        if not found:
+            raise NotFound(f"name: there is no singleton {request.name!r} in the configuration")
+        return singletons_pb2.SingletonsGetResponse(singleton=(await self._shown(found))[0])
+
+    async def List(
+        self, request: singletons_pb2.SingletonsListRequest, context: Any
+    ) -> singletons_pb2.SingletonsListResponse:
+        found, token = page(self._declared, lambda s: s.name, request.page_size, request.page_token)
+        return singletons_pb2.SingletonsListResponse(
+            singletons=await self._shown(found), next_page_token=token
+        )
+
+    async def _shown(self, found: Sequence[Singleton]) -> list[singletons_pb2.Singleton]:
+        remembered = await self._executions.of_singletons([s.name for s in found])
+        return [self._message(s, remembered.get(s.name)) for s in found]
+
+    def _message(
+        self, singleton: Singleton, remembered: Remembered | None
+    ) -> singletons_pb2.Singleton:
+        reason = self._stale_reason("singleton", singleton.name)
+        metadata = remembered.metadata if remembered else ExecutionMetadata()
+        return singletons_pb2.Singleton(
+            name=singleton.name,
+            group=singleton.group,
+            leader=self._leader(singleton.group).runner_id,
+            metadata=metadata_message(metadata),
+            state_version=singleton.state.version,
+            last_heartbeat=timestamp(remembered.heartbeat_at if remembered else None),
+            stale=bool(reason),
+            stale_reason=reason,
+        )

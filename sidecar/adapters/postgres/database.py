@@ -1,0 +1,233 @@
+"""A small pool of Postgres connections for everything but the lock and LISTEN.
+
+Guarantees:
+- at most `size` connections, opened on demand, at least one kept; a broken one is thrown away,
+  never repaired;
+- each statement and transaction ends within its client-side deadline, waiting for a connection
+  included;
+- it works behind a transaction pooler: nothing depends on session state. The server-side limits
+  (`statement_timeout`, `idle_in_transaction_session_timeout`) are session settings on a direct
+  connection and `SET LOCAL` behind a pooler, where a session setting would leak to somebody
+  else's queries.
+
+It is not psycopg_pool: that one backs off for up to minutes while Postgres is away and keeps the
+first URL for ever; here a failed connect fails the call at once, and the caller's own back-off
+decides.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from math import inf
+from time import monotonic
+from typing import Any, LiteralString
+
+from sidecar.adapters.postgres.queries import Queries
+from sidecar.adapters.postgres.session import (
+    Connection,
+    behind_pooler,
+    bounded,
+    connect,
+    discard,
+    fetch,
+)
+from sidecar.model.errors import SidecarError, StoreUnavailable
+
+Row = dict[str, Any]
+IDLE_SECONDS_MAX = 5.0
+_PROBE: LiteralString = "SELECT pg_backend_pid() AS pid"
+
+
+@dataclass(slots=True)
+class _Pooled:
+    connection: Connection
+    transaction_settings: (
+        LiteralString | None
+    )  # what a pooled connection needs in every transaction
+    idle_since: float = 0.0
+
+
+class Database:
+    """Runs queries of one schema. `url` is called for each new connection."""
+
+    def __init__(
+        self, url: Callable[[], str], *, schema: str, size: int, statement_seconds: float
+    ) -> None:
+        self.queries = Queries(schema)
+        self.schema = schema
+        self._url = url
+        self._size = size
+        self._statement_seconds = statement_seconds
+        self._slots = asyncio.Semaphore(size)
+        self._idle: list[_Pooled] = []
+        self._open = 0
+        self._closed = False
+        self._answered_at = -inf
+        self._latency_seconds = 0.0
+
+    async def probe(self, *, fresh_seconds: float) -> float:
+        """How long Postgres took for its last answer; asked anew if that is too long ago."""
+        if monotonic() - self._answered_at > fresh_seconds:
+            await self.fetch("health/select_one")
+        return self._latency_seconds
+
+    @property
+    def open_connections(self) -> int:
+        return self._open
+
+    async def fetch(
+        self,
+        query: str,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        seconds: float | None = None,
+    ) -> list[Row]:
+        """The rows of the named query, as one transaction of its own."""
+        limit = seconds or self._statement_seconds
+        async with self._connection(limit) as pooled:
+            asked_at, self._answered_at = monotonic(), -inf
+            if pooled.transaction_settings is None:
+                rows = await fetch(pooled.connection, self.queries[query], parameters, limit)
+            else:
+                work = _in_transaction(pooled, self.queries[query], parameters)
+                rows = await bounded(pooled.connection, work, limit)
+            self._answered_at = monotonic()
+            self._latency_seconds = self._answered_at - asked_at
+            return rows
+
+    async def fetch_one(
+        self,
+        query: str,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        seconds: float | None = None,
+    ) -> Row | None:
+        rows = await self.fetch(query, parameters, seconds=seconds)
+        return rows[0] if rows else None
+
+    @asynccontextmanager
+    async def transaction(self, *, seconds: float | None = None) -> AsyncIterator["Transaction"]:
+        """Several statements that commit together, all within one deadline."""
+        deadline = monotonic() + (seconds or self._statement_seconds)
+        async with self._connection(deadline - monotonic()) as pooled:
+            transaction = Transaction(pooled.connection, self.queries, deadline)
+            await transaction.run("BEGIN")
+            try:
+                if pooled.transaction_settings:
+                    await transaction.run(pooled.transaction_settings)
+                yield transaction
+            except BaseException:
+                await _roll_back(pooled.connection)
+                raise
+            await transaction.run("COMMIT")
+
+    async def close(self) -> None:
+        self._closed = True
+        idle, self._idle = self._idle, []
+        for pooled in idle:
+            await self._throw_away(pooled)
+
+    @asynccontextmanager
+    async def _connection(self, seconds: float) -> AsyncIterator[_Pooled]:
+        pooled = await self._take(seconds)
+        try:
+            yield pooled
+        finally:
+            await self._give_back(pooled)
+
+    async def _take(self, seconds: float) -> _Pooled:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._slots.acquire()
+        except TimeoutError:
+            raise StoreUnavailable(f"all {self._size} connections busy for {seconds:g} s") from None
+        try:
+            return self._idle.pop() if self._idle else await self._connect(seconds)
+        except BaseException:
+            self._slots.release()
+            raise
+
+    async def _give_back(self, pooled: _Pooled) -> None:
+        try:
+            status = pooled.connection.info.transaction_status
+            if self._closed or pooled.connection.closed or status.name != "IDLE":
+                await self._throw_away(pooled)
+            else:
+                pooled.idle_since = monotonic()
+                self._idle.append(pooled)
+                await self._trim()
+        finally:
+            self._slots.release()
+
+    async def _trim(self) -> None:
+        """Close what a burst left open; one connection always stays warm."""
+        horizon = monotonic() - IDLE_SECONDS_MAX
+        while len(self._idle) > 1 and self._idle[0].idle_since < horizon:
+            await self._throw_away(self._idle.pop(0))
+
+    async def _connect(self, seconds: float) -> _Pooled:
+        connection = await connect(self._url(), purpose="pool", seconds=min(seconds, 3.0))
+        self._open += 1
+        try:
+            rows = await fetch(connection, _PROBE, None, seconds)
+            timeouts = self._timeouts(local=behind_pooler(connection, rows[0]["pid"]))
+            if timeouts.startswith("SET LOCAL"):
+                # A pooler may move prepared statements between servers.
+                connection.prepare_threshold = None
+                return _Pooled(connection, timeouts)
+            await fetch(connection, timeouts, None, seconds)
+        except BaseException:
+            self._open -= 1
+            await discard(connection)
+            raise
+        return _Pooled(connection, None)
+
+    def _timeouts(self, *, local: bool) -> Any:
+        scope = "LOCAL" if local else "SESSION"
+        milliseconds = round(self._statement_seconds * 1000)
+        return (
+            f"SET {scope} statement_timeout = {milliseconds}; "
+            f"SET {scope} idle_in_transaction_session_timeout = {milliseconds}"
+        )
+
+    async def _throw_away(self, pooled: _Pooled) -> None:
+        self._open -= 1
+        await discard(pooled.connection)
+
+
+class Transaction:
+    """An open transaction: every statement must end before the common deadline."""
+
+    def __init__(self, connection: Connection, queries: Queries, deadline: float) -> None:
+        self._connection = connection
+        self._queries = queries
+        self._deadline = deadline
+
+    async def fetch(self, query: str, parameters: Mapping[str, Any] | None = None) -> list[Row]:
+        return await self.run(self._queries[query], parameters)
+
+    async def run(self, text: Any, parameters: Mapping[str, Any] | None = None) -> list[Row]:
+        left = self._deadline - monotonic()
+        if left <= 0:
+            raise StoreUnavailable("the transaction's time is up")
+        return await fetch(self._connection, text, parameters, left)
+
+
+async def _in_transaction(
+    pooled: _Pooled, query: Any, parameters: Mapping[str, Any] | None
+) -> list[Row]:
+    connection = pooled.connection
+    async with connection.transaction():
+        await connection.execute(pooled.transaction_settings or "")
+        cursor = await connection.execute(query, parameters)
+        return await cursor.fetchall() if cursor.description else []
+
+
+async def _roll_back(connection: Connection) -> None:
+    if connection.closed:
+        return
+    try:
+        await fetch(connection, "ROLLBACK", None, 1.0)
+    except SidecarError:
+        await discard(connection)

@@ -1,0 +1,87 @@
+"""Deferreds in Postgres. Every method is one statement, hence one transaction, within its deadline.
+
+Guarantees: one deferred per run and name, whoever creates it at once; made for a run only while
+that run is live under the current term (G3); the first end of a deferred stands. Neither a
+statement nor its parameters ever hold a token, so that no log of the server's can either.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from secrets import token_bytes
+from typing import Any
+
+from sidecar.adapters.postgres.database import Database, Row
+from sidecar.model.deferred import SALT_BYTES, Deferred, DeferredState, Ending, id_of, token_of
+from sidecar.model.errors import DamagedRow, Fenced, StoreRefused
+from sidecar.model.identity import Identity
+from sidecar.model.run import RunRef
+
+_STATES = frozenset(DeferredState)
+
+
+class PostgresDeferreds:
+    """The deferreds of one cluster."""
+
+    def __init__(self, database: Database, identity: Callable[[], Awaitable[Identity]]) -> None:
+        self._database = database
+        self._identity = identity
+        self._key = b""
+
+    async def create(self, name: str, run: RunRef | None, ttl_seconds: float | None) -> str:
+        """The token of the run's deferred of this name, made now or before."""
+        key = await self._installation_key()
+        salt = token_bytes(SALT_BYTES)
+        rows = await self._fetch(
+            "create",
+            id=id_of(token_of(key, salt)),
+            salt=salt,
+            name=name,
+            run_id=run and run.run_id,
+            attempt=run and run.attempt,
+            epoch=run and run.epoch,
+            ttl_seconds=ttl_seconds,
+        )
+        if run and not rows:
+            raise Fenced(
+                f"attempt {run.attempt} of run {run.run_id} (epoch {run.epoch}) is not live"
+            )
+        return token_of(key, rows[0]["salt"])
+
+    async def get(self, id_: bytes) -> Deferred | None:
+        rows = await self._fetch("read", ids=[id_], ended_only=False, limit=1)
+        return _deferred(rows[0]) if rows else None
+
+    async def ended(self, ids: Sequence[bytes], limit: int) -> list[Deferred]:
+        """Those of `ids` that are no longer pending, at most `limit`."""
+        rows = await self._fetch("read", ids=list(ids), ended_only=True, limit=limit)
+        return [_deferred(row) for row in rows if row["state"] in _STATES]
+
+    async def end(self, id_: bytes, ending: Ending) -> Deferred | None:
+        """As it is now, if it was pending: its time may have been up."""
+        rows = await self._fetch(
+            "end", id=id_, state=ending.state.value, value=ending.value, error=ending.error
+        )
+        return _deferred(rows[0]) if rows else None
+
+    async def prune(self, older_than_seconds: float, limit: int) -> int:
+        rows = await self._fetch("prune", older_than_seconds=older_than_seconds, limit=limit)
+        return int(rows[0]["pruned"])
+
+    async def _installation_key(self) -> bytes:
+        if not self._key:
+            row = await self._database.fetch_one("deferreds/key")
+            if row is None:
+                raise StoreRefused("the table deferred_key is empty: restore its row")
+            self._key = bytes(row["key"])
+        return self._key
+
+    async def _fetch(self, query: str, **parameters: Any) -> list[Row]:
+        identity = await self._identity()
+        parameters["cluster_id"] = identity.cluster_id
+        return await self._database.fetch(f"deferreds/{query}", parameters)
+
+
+def _deferred(row: Row) -> Deferred:
+    try:
+        return Deferred(**{**row, "state": DeferredState(row["state"])})
+    except ValueError as error:
+        raise DamagedRow(f"deferred {row['name']!r} is damaged in the database: {error}") from None

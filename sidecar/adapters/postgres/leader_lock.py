@@ -1,0 +1,246 @@
+"""The lock session: one direct connection whose advisory locks are the leadership of all groups.
+
+Guarantees:
+- the server ends this session by itself when it hears nothing for `server_lease`, so a frozen or
+  cut-off holder loses its locks; the client never waits longer than the election's deadline;
+- it refuses a pooler (whose session is not ours to hold locks in) and a read-only server, with an
+  explanation;
+- each statement is one autocommit transaction: the session is never idle inside one.
+
+Decisions are made elsewhere (`model/election.py`): this module speaks its words to Postgres.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import singledispatchmethod
+from typing import Any
+
+import psycopg
+
+from sidecar.adapters.postgres.queries import Queries
+from sidecar.adapters.postgres.session import (
+    Connection,
+    behind_pooler,
+    connect,
+    discard,
+    fetch,
+    hang_up,
+)
+from sidecar.model.election_words import (
+    Backend,
+    Beat,
+    Done,
+    Holder,
+    Inspect,
+    Inspected,
+    Ping,
+    Pinged,
+    Poll,
+    Polled,
+    Reap,
+    Release,
+    Result,
+    Statement,
+    Taken,
+    Takeover,
+    Timers,
+)
+from sidecar.model.errors import StoreUnavailable, WrongServer
+
+OLDEST_SERVER = 140000
+_TAKEOVER_ATTEMPTS = 3
+
+
+class LeaderLock:
+    """Carries out the election's statements on the lock session."""
+
+    def __init__(
+        self,
+        url: Callable[[], str],
+        *,
+        schema: str,
+        channel: str,
+        runner_id: str,
+        host: str,
+        timers: Timers,
+    ) -> None:
+        self._url = url
+        self._queries = Queries(schema)
+        self._channel = channel
+        self._runner_id = runner_id
+        self._host = host
+        self._timers = timers
+        self._connection: Connection | None = None
+        self._lock_class = 0
+        self._warned = False
+
+    async def open(self) -> None:
+        """A fresh session. Raises StoreUnavailable or WrongServer."""
+        await self.close()
+        milliseconds = f"{round(self._timers.server_lease * 1000)}ms"
+        connection = await connect(
+            self._url(),
+            purpose="lock",
+            seconds=self._timers.lease,
+            tcp_user_timeout_seconds=self._timers.server_lease,
+            settings={
+                "idle_session_timeout": milliseconds,
+                "idle_in_transaction_session_timeout": milliseconds,
+                "statement_timeout": f"{round(self._timers.lease * 1000)}ms",
+                "lock_timeout": "500ms",
+                "tcp_keepalives_idle": "1",
+                "tcp_keepalives_interval": "1",
+                "tcp_keepalives_count": "3",
+                "tcp_user_timeout": milliseconds,
+                "synchronous_commit": "on",
+            },
+        )
+        try:
+            self._lock_class = await self._examined(connection)
+        except BaseException:
+            await discard(connection)
+            raise
+        connection.add_notice_handler(self._noticed)
+        self._connection = connection
+
+    async def close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection:
+            await discard(connection)
+
+    def hang_up(self) -> None:
+        """End the session now; a statement in flight fails at once."""
+        if self._connection:
+            hang_up(self._connection)
+
+    async def execute(self, statement: Statement) -> Result:
+        """The answer to one statement. Any failure means that the session is to be given up."""
+        return await self._execute(statement)
+
+    @singledispatchmethod
+    async def _execute(self, statement: Statement) -> Result:
+        raise TypeError(statement)
+
+    @_execute.register
+    async def _poll(self, poll: Poll) -> Sequence[Polled]:
+        rows = await self._fetch(
+            "election/poll", read_ids=list(poll.read_ids), try_ids=list(poll.try_ids)
+        )
+        return [
+            Polled(
+                group_id=row["group_id"],
+                locked=row["locked"],
+                holder=Holder(row["epoch"], row["runner_id"], row["host"], row["clean"]),
+                beat=_beat(row),
+            )
+            for row in rows
+        ]
+
+    @_execute.register
+    async def _takeover(self, takeover: Takeover) -> Taken:
+        self._warned = False
+        for _ in range(_TAKEOVER_ATTEMPTS):
+            try:
+                rows = await self._fetch(
+                    "election/takeover",
+                    group_id=takeover.group_id,
+                    runner_id=self._runner_id,
+                    host=self._host,
+                )
+            except StoreUnavailable as error:
+                if not isinstance(error.__cause__, psycopg.errors.LockNotAvailable):
+                    raise
+                await self._fetch("election/clear_blockers")
+            else:
+                if self._warned:
+                    raise StoreUnavailable("the takeover was not replicated to the standby")
+                return _taken(rows)
+        raise StoreUnavailable("the term row stayed locked")
+
+    @_execute.register
+    async def _ping(self, ping: Ping) -> Pinged:
+        self._warned = False
+        rows = await self._fetch(
+            "election/ping", group_ids=list(ping.group_ids), epochs=list(ping.epochs)
+        )
+        return Pinged(
+            group_ids=frozenset(row["group_id"] for row in rows),
+            resign_ids=frozenset(row["group_id"] for row in rows if row["resign"]),
+            acknowledged=not self._warned,
+        )
+
+    @_execute.register
+    async def _release(self, release: Release) -> Done:
+        if release.clean:
+            await self._fetch("election/release", group_id=release.group_id, epoch=release.epoch)
+        await self._fetch("election/unlock", group_id=release.group_id)
+        await self._fetch(
+            "election/notify", channel=self._channel, payload=f"release {release.group_id}"
+        )
+        return Done()
+
+    @_execute.register
+    async def _inspect(self, inspect: Inspect) -> Inspected:
+        rows = await self._fetch("election/inspect", group_ids=list(inspect.group_ids))
+        return Inspected(
+            {
+                row["group_id"]: Backend(row["pid"], row["backend_start"], row["state_change"])
+                for row in rows
+            }
+        )
+
+    @_execute.register
+    async def _reap(self, reap: Reap) -> Done:
+        backend = reap.backend
+        await self._fetch(
+            "election/reap",
+            pid=backend.pid,
+            started_at=backend.started_at,
+            changed_at=backend.changed_at,
+        )
+        return Done()
+
+    async def _fetch(self, query: str, **parameters: Any) -> list[dict[str, Any]]:
+        if self._connection is None:
+            raise StoreUnavailable("the lock session is closed")
+        parameters["lock_class"] = self._lock_class
+        # The election's own deadline comes first; this one only makes sure that none is forgotten.
+        seconds = self._timers.lease + 1
+        return await fetch(self._connection, self._queries[query], parameters, seconds)
+
+    async def _examined(self, connection: Connection) -> int:
+        rows = await fetch(connection, self._queries["election/session"], {}, self._timers.lease)
+        facts = rows[0]
+        if behind_pooler(connection, facts["pid"]):
+            raise WrongServer(
+                "postgres.direct_url leads through a connection pooler, where a session lock can"
+                " move to another client; point it at the server itself"
+            )
+        if facts["in_recovery"] or facts["read_only"]:
+            raise WrongServer(
+                "postgres.direct_url leads to a read-only server; point it at the primary"
+            )
+        if facts["server_version"] < OLDEST_SERVER:
+            raise WrongServer("Baton needs Postgres 14 or newer")
+        return int(facts["lock_class"])
+
+    def _noticed(self, notice: psycopg.errors.Diagnostic) -> None:
+        # "canceling wait for synchronous replication": committed here, perhaps nowhere else.
+        if notice.severity_nonlocalized == "WARNING":
+            self._warned = True
+
+
+def _beat(row: dict[str, Any]) -> Beat:
+    return Beat(row["beat_epoch"], row["beat_sequence"], row["beat_timeline"])
+
+
+def _taken(rows: list[dict[str, Any]]) -> Taken:
+    if not rows:
+        raise StoreUnavailable("the group's row is missing")
+    row = rows[0]
+    return Taken(
+        epoch=row["epoch"],
+        found=_beat(row),
+        found_clean=row["found_clean"],
+        clean_timeline=row["clean_timeline"],
+        timeline=row["timeline"],
+    )

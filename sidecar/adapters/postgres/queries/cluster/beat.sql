@@ -1,0 +1,22 @@
+-- beat: this runner lives; and who else does? Rows of runners long gone are removed on the way.
+WITH removed AS (
+    DELETE FROM baton.runner WHERE cluster_id = %(cluster_id)s
+    AND seen_at < clock_timestamp() - interval '1 hour'),
+mine AS (
+    INSERT INTO baton.runner AS runner (
+        runner_id, cluster_id, host, version, campaigning, campaigning_since, config_revision,
+        config_loaded_at)
+    VALUES (%(runner_id)s, %(cluster_id)s, %(host)s, %(version)s, %(campaigning)s,
+            CASE WHEN %(campaigning)s THEN clock_timestamp() END, %(config_revision)s,
+            clock_timestamp())
+    ON CONFLICT (runner_id) DO UPDATE SET
+        campaigning = excluded.campaigning,
+        campaigning_since = CASE WHEN NOT excluded.campaigning THEN NULL
+            ELSE coalesce(runner.campaigning_since, clock_timestamp()) END,
+        config_revision = excluded.config_revision, seen_at = clock_timestamp())
+SELECT runner_id, campaigning,
+       coalesce(extract(epoch FROM clock_timestamp() - campaigning_since), 0)::float8
+           AS campaigning_seconds
+FROM baton.runner
+WHERE cluster_id = %(cluster_id)s AND runner_id <> %(runner_id)s
+  AND seen_at > clock_timestamp() - make_interval(secs => %(alive_seconds)s);

@@ -1,0 +1,7 @@
+-- clear_blockers: end sessions that sit idle in a transaction with a row of `term` locked.
+-- They are fenced writes of a frozen process; the server would end them too, but later.
+SELECT pg_terminate_backend(activity.pid)
+FROM pg_locks AS locks JOIN pg_stat_activity AS activity ON activity.pid = locks.pid
+WHERE locks.locktype = 'relation' AND locks.relation = 'baton.term'::regclass
+  AND locks.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+  AND activity.state LIKE 'idle in transaction%%' AND activity.pid <> pg_backend_pid();

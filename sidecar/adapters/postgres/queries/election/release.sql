@@ -1,0 +1,5 @@
+-- release: say that the app gave up this term, so that the successor need not wait.
+UPDATE baton.term SET
+    clean = true, released_at = clock_timestamp(),
+    timeline = left(pg_walfile_name(pg_current_wal_lsn()), 8)
+WHERE group_id = %(group_id)s AND epoch = %(epoch)s;

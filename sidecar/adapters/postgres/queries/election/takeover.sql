@@ -1,0 +1,27 @@
+-- takeover: the holder of the lock takes the next epoch; what it found there comes back.
+-- Milliseconds since 1970 at least: a restore or a failover that lost writes cannot repeat an epoch.
+-- FOR UPDATE waits for fenced writes of the old term (FOR SHARE), at most lock_timeout.
+WITH found AS MATERIALIZED (
+    SELECT group_id, epoch, clean, timeline FROM baton.term
+    WHERE group_id = %(group_id)s FOR UPDATE),
+server AS MATERIALIZED (
+    SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8) AS timeline),
+found_beat AS MATERIALIZED (
+    SELECT epoch, sequence, timeline FROM baton.beat
+    WHERE group_id = %(group_id)s FOR UPDATE),
+taken AS (
+    UPDATE baton.term SET
+        epoch = greatest(found.epoch + 1,
+                         (extract(epoch FROM clock_timestamp()) * 1000)::bigint),
+        runner_id = %(runner_id)s, host = %(host)s, clean = false, timeline = server.timeline,
+        taken_at = clock_timestamp(), released_at = NULL
+    FROM found, server WHERE term.group_id = found.group_id
+    RETURNING term.group_id, term.epoch),
+bumped AS (
+    UPDATE baton.beat SET
+        epoch = taken.epoch, sequence = beat.sequence + 1, timeline = server.timeline
+    FROM taken, server WHERE beat.group_id = taken.group_id)
+SELECT taken.epoch, server.timeline, found.clean AS found_clean, found.timeline AS clean_timeline,
+       found_beat.epoch AS beat_epoch, found_beat.sequence AS beat_sequence,
+       found_beat.timeline AS beat_timeline
+FROM taken, server, found, found_beat;

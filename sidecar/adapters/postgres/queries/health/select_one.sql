@@ -1,0 +1,2 @@
+-- select_one: does Postgres answer?
+SELECT 1 AS one;

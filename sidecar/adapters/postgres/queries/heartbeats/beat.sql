@@ -1,0 +1,33 @@
+-- beat: write the heartbeats that are due of everything in one group, under its term.
+-- SKIP LOCKED: a row that a completion holds right now is written at the next look, seconds later;
+-- waiting for it, in another order than the completion's, could deadlock.
+WITH fence AS MATERIALIZED (
+    SELECT 1 FROM baton.term WHERE group_id = %(group_id)s AND epoch = %(epoch)s FOR SHARE),
+led AS MATERIALIZED (
+    SELECT 'singleton' AS entity_type, unnest(%(singletons)s::text[]) AS name
+    UNION ALL
+    SELECT 'schedule', name FROM baton.schedule
+    WHERE group_id = %(group_id)s AND retired_at IS NULL),
+due AS MATERIALIZED (
+    -- = ANY (ARRAY …), by primary key whatever the planner believes: joined on tables without statistics, ten
+    -- thousand schedules are compared each with each, and completions wait for their rows meanwhile.
+    SELECT e.entity_type, e.name FROM baton.execution AS e
+    WHERE e.cluster_id = %(cluster_id)s AND EXISTS (SELECT FROM fence)
+      AND (e.entity_type = 'singleton' AND e.name = ANY (%(singletons)s::text[])
+           OR e.entity_type = 'schedule' AND e.name = ANY (ARRAY (SELECT name FROM led WHERE entity_type = 'schedule')))
+      -- In the future: the server's clock stepped back since.
+      AND (e.heartbeat_at BETWEEN clock_timestamp() - make_interval(secs => %(older_than_seconds)s)
+           AND clock_timestamp()) IS NOT TRUE
+    FOR UPDATE OF e SKIP LOCKED),
+written AS (
+    UPDATE baton.execution AS e SET heartbeat_at = clock_timestamp()
+    WHERE e.cluster_id = %(cluster_id)s AND (e.entity_type, e.name) IN (SELECT entity_type, name FROM due)),
+first_ones AS (
+    INSERT INTO baton.execution (cluster_id, entity_type, name, heartbeat_at)
+    SELECT %(cluster_id)s, entity_type, name, clock_timestamp() FROM led
+    WHERE EXISTS (SELECT FROM fence) AND NOT EXISTS (
+        SELECT FROM baton.execution AS e WHERE e.cluster_id = %(cluster_id)s
+        AND e.entity_type = led.entity_type AND e.name = led.name)
+    ORDER BY entity_type, name
+    ON CONFLICT DO NOTHING)
+SELECT EXISTS (SELECT FROM fence) AS stands;

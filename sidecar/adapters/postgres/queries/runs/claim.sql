@@ -1,0 +1,50 @@
+-- Hand the oldest due runs of a group to its leader: those that may overlap, and those admitted by name.
+-- The first row always comes and says whether the term still stands, what time it is, when to ask again.
+-- (SELECT now …): as a sub-select it is evaluated once and can bound the index scan. = ANY (ARRAY …): by primary
+-- key whatever the planner believes; a join may become a scan of the whole history.
+WITH fence AS MATERIALIZED (
+    SELECT 1 FROM baton.term WHERE group_id = %(group_id)s AND epoch = %(epoch)s FOR SHARE
+), clock AS MATERIALIZED (
+    SELECT clock_timestamp() AS now
+), due AS MATERIALIZED (
+    SELECT id FROM baton.run
+    WHERE group_id = %(group_id)s AND state IN ('queued', 'waiting')
+      AND due_at <= (SELECT now FROM clock)
+      AND (overlap = 'allow' OR id = ANY (%(admitted)s::bigint[]))
+      AND EXISTS (SELECT FROM fence)
+    ORDER BY due_at, id LIMIT %(limit)s
+    FOR UPDATE SKIP LOCKED
+), claimed AS (
+    UPDATE baton.run SET
+        state = 'running', attempt = greatest(0, least(run.attempt, 2147483646)) + 1, epoch = %(epoch)s, runner_id = %(runner_id)s,
+        started_at = coalesce(run.started_at, clock_timestamp()), attempt_started_at = clock_timestamp(),
+        history = baton.run_event(run.history, 'running', NULL, greatest(0, least(run.attempt, 2147483646)) + 1, %(epoch)s, %(runner_id)s, 'delivered')
+    WHERE run.id = ANY (ARRAY (SELECT id FROM due))
+    RETURNING run.*
+), head AS (
+    SELECT EXISTS (SELECT FROM fence) AS stands, (SELECT now FROM clock) AS now,
+        (SELECT min(due_at) FROM baton.run
+         WHERE group_id = %(group_id)s AND state IN ('queued', 'waiting') AND due_at > (SELECT now FROM clock)
+        ) AS next_due_at,
+        EXISTS (SELECT FROM baton.run
+                WHERE group_id = %(group_id)s AND state IN ('queued', 'waiting')
+                  AND due_at <= (SELECT now FROM clock) AND overlap <> 'allow'
+                  AND id <> ALL (%(admitted)s::bigint[])) AS contended
+)
+SELECT head.stands, head.now, head.next_due_at, head.contended,
+    claimed.id, claimed.kind, claimed.name, claimed.tick, claimed.attempt, claimed.failures, claimed.attempts_free,
+    claimed.overlap, coalesce(claimed.payload, schedule.payload) AS payload,
+    extract(epoch FROM head.now - claimed.queued_at)::double precision AS queued_seconds,
+    extract(epoch FROM claimed.attempt_started_at - claimed.due_at)::double precision AS late_seconds,
+    schedule.definition::text,
+    execution.last_run_at, execution.last_success_at, execution.run_count, execution.last_error,
+    schedule.missed_total - coalesce(execution.missed_seen, 0) AS missed_count,
+    execution.average_seconds, execution.last_seconds,
+    EXISTS (SELECT FROM baton.state
+            WHERE state.cluster_id = claimed.cluster_id AND state.key = 'schedule-state:' || claimed.name) AS has_state
+FROM head
+LEFT JOIN claimed ON true
+LEFT JOIN baton.schedule ON schedule.id = claimed.schedule_id
+LEFT JOIN baton.execution ON execution.cluster_id = claimed.cluster_id
+    AND execution.entity_type = 'schedule' AND execution.name = claimed.name
+ORDER BY claimed.due_at, claimed.id;

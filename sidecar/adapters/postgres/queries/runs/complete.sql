@@ -1,0 +1,72 @@
+-- Write what became of attempts that are over, and remember it for their singleton or schedule. Accepted only
+-- for the live attempt of this very term: the others are simply not among the rows returned.
+-- The rows are found by id alone before anything is compared: joining the arrays on owner and attempt as well
+-- makes the planner loop over the table.
+WITH fence AS MATERIALIZED (
+    SELECT 1 FROM baton.term WHERE group_id = %(group_id)s AND epoch = %(epoch)s FOR SHARE
+), report AS MATERIALIZED (
+    SELECT * FROM unnest(
+        %(run_ids)s::bigint[], %(attempts)s::integer[], %(outcomes)s::text[], %(reasons)s::text[],
+        %(waits)s::float8[], %(used_retries)s::boolean[], %(delivereds)s::boolean[], %(results)s::bytea[],
+        %(errors)s::text[], %(error_codes)s::text[], %(causes)s::text[]
+    ) AS r (run_id, attempt, outcome, reason, wait, used_retry, delivered, result, error, error_code, cause)
+), live AS MATERIALIZED (
+    SELECT id, attempt, epoch, state, cancel_reason, schedule_id FROM baton.run
+    WHERE id = ANY (%(run_ids)s::bigint[]) AND EXISTS (SELECT FROM fence)
+    ORDER BY id FOR UPDATE
+), asked AS MATERIALIZED (
+    -- Somebody asked for its end, or its schedule was retired, while it was going to wait: it ends.
+    SELECT report.*, live.cancel_reason,
+        report.outcome IS NULL AND (live.cancel_reason IS NOT NULL OR schedule.retired_at IS NOT NULL) AS stopped
+    FROM live JOIN report ON report.run_id = live.id LEFT JOIN baton.schedule ON schedule.id = live.schedule_id
+    WHERE live.state = 'running' AND live.attempt = report.attempt AND live.epoch = %(epoch)s
+), decided AS MATERIALIZED (
+    SELECT run_id, CASE WHEN outcome IS NULL AND NOT stopped THEN 'waiting' ELSE 'ended' END AS state,
+        CASE WHEN stopped THEN 'skipped' ELSE outcome END AS outcome,
+        CASE WHEN stopped THEN coalesce(cancel_reason, 'operator') ELSE reason END AS reason,
+        wait, used_retry, delivered, result, error, error_code, cause
+    FROM asked
+), changed AS (
+    UPDATE baton.run SET
+        state = d.state, outcome = d.outcome, reason = d.reason, error = d.error, error_code = d.error_code,
+        due_at = CASE WHEN d.outcome IS NULL
+                      THEN clock_timestamp() + make_interval(secs => d.wait) ELSE run.due_at END,
+        failures = run.failures + d.used_retry::integer,
+        attempts_free = run.attempts_free + (NOT d.delivered)::integer,
+        result = CASE WHEN d.outcome = 'succeeded' THEN d.result END,
+        finished_at = CASE WHEN d.outcome IS NOT NULL THEN clock_timestamp() END,
+        history = baton.run_event(
+            run.history, d.state, d.outcome, run.attempt, run.epoch, run.runner_id, d.cause)
+    FROM decided AS d WHERE run.id = d.run_id AND run.id = ANY (%(run_ids)s::bigint[])
+    RETURNING run.*, extract(epoch FROM run.finished_at - run.attempt_started_at)::float8 AS seconds
+), fresh AS (
+    SELECT changed.cluster_id, CASE WHEN kind = 'singleton' THEN 'singleton' ELSE 'schedule' END AS entity_type,
+        changed.name, max(schedule_id) AS schedule_id, count(*) AS runs, max(started_at) AS last_run_at,
+        max(finished_at) FILTER (WHERE outcome = 'succeeded') AS last_success_at,
+        (array_agg(error ORDER BY finished_at DESC))[1] AS last_error,
+        (array_agg(seconds ORDER BY finished_at DESC))[1] AS last_seconds,
+        avg(seconds) FILTER (WHERE outcome = 'succeeded') AS average_seconds
+    -- A singleton's life that was handed over was one too.
+    FROM changed WHERE outcome IN ('succeeded', 'failed') OR (kind = 'singleton' AND outcome = 'skipped')
+    GROUP BY 1, 2, 3
+), remembered AS (
+    INSERT INTO baton.execution AS e
+        (cluster_id, entity_type, name, last_run_at, last_success_at, run_count, last_error, missed_seen,
+         average_seconds, last_seconds)
+    SELECT fresh.cluster_id, fresh.entity_type, fresh.name, fresh.last_run_at, fresh.last_success_at, fresh.runs,
+        fresh.last_error, coalesce(schedule.missed_total, 0), fresh.average_seconds, fresh.last_seconds
+    FROM fresh LEFT JOIN baton.schedule ON schedule.id = fresh.schedule_id
+    ORDER BY fresh.name
+    ON CONFLICT (cluster_id, entity_type, name) DO UPDATE SET
+        last_run_at = greatest(e.last_run_at, excluded.last_run_at),
+        last_success_at = greatest(e.last_success_at, excluded.last_success_at),
+        run_count = e.run_count + excluded.run_count,
+        last_error = excluded.last_error,
+        missed_seen = greatest(e.missed_seen, excluded.missed_seen),
+        average_seconds = coalesce(e.average_seconds * 0.8 + excluded.average_seconds * 0.2,
+                                   excluded.average_seconds, e.average_seconds),
+        last_seconds = excluded.last_seconds
+)
+SELECT EXISTS (SELECT FROM fence) AS stands, changed.id, changed.kind, changed.state, changed.outcome, changed.reason,
+    changed.finished_at, changed.seconds
+FROM (SELECT) AS one LEFT JOIN changed ON true;

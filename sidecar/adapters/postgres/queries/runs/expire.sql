@@ -1,0 +1,29 @@
+-- Ticks that were queued and never begun, and are by now older than `skip_if_older_than`: misfires, as if
+-- they had been found so late. What was begun once, and what was backfilled, goes on. Schedules are locked in the
+-- order of ids, as everywhere.
+WITH fence AS MATERIALIZED (
+    SELECT 1 FROM baton.term WHERE group_id = %(group_id)s AND epoch = %(epoch)s FOR SHARE
+), old AS MATERIALIZED (
+    SELECT run.id, run.schedule_id FROM baton.run JOIN baton.schedule ON schedule.id = run.schedule_id
+    WHERE run.group_id = %(group_id)s AND run.state = 'queued' AND run.kind = 'schedule'
+      AND run.attempt = 0 AND NOT run.backfill
+      AND run.due_at < (SELECT clock_timestamp())
+          - make_interval(secs => (schedule.definition ->> 'skip_if_older_than_seconds')::double precision)
+      AND EXISTS (SELECT FROM fence)
+    ORDER BY run.id LIMIT %(limit)s
+    FOR UPDATE OF run SKIP LOCKED
+), held AS MATERIALIZED (
+    SELECT id FROM baton.schedule WHERE id = ANY (ARRAY (SELECT schedule_id FROM old))
+    ORDER BY id FOR NO KEY UPDATE
+), counted AS (
+    UPDATE baton.schedule SET missed_total = missed_total + late.ticks
+    FROM (SELECT schedule_id, count(*) AS ticks FROM old GROUP BY schedule_id) AS late, held
+    WHERE schedule.id = late.schedule_id AND held.id = schedule.id
+), changed AS (
+    UPDATE baton.run SET state = 'ended', outcome = 'skipped', reason = 'misfire', finished_at = clock_timestamp(),
+        history = baton.run_event(history, 'ended', 'skipped', 0, %(epoch)s, %(runner_id)s, 'misfire')
+    WHERE id = ANY (ARRAY (SELECT id FROM old))
+    RETURNING id, kind, state, outcome, reason, finished_at
+)
+SELECT EXISTS (SELECT FROM fence) AS stands, changed.*
+FROM (SELECT) AS one LEFT JOIN changed ON true;

@@ -1,0 +1,11 @@
+-- Forget runs that ended long ago, a few at a time. SKIP LOCKED: it never waits for anybody, nor they for long.
+WITH old AS MATERIALIZED (
+    SELECT id FROM baton.run
+    WHERE group_id = %(group_id)s AND state = 'ended'
+      AND finished_at < (SELECT clock_timestamp()) - make_interval(secs => %(keep_seconds)s)
+    ORDER BY finished_at LIMIT %(limit)s
+    FOR UPDATE SKIP LOCKED
+), gone AS (
+    DELETE FROM baton.run WHERE id = ANY (ARRAY (SELECT id FROM old)) RETURNING id
+)
+SELECT count(*) AS pruned FROM gone;

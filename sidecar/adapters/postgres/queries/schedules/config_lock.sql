@@ -1,0 +1,2 @@
+-- One runner at a time applies its file.
+SELECT 1 FROM baton.cluster WHERE id = %(cluster_id)s FOR NO KEY UPDATE;

@@ -1,0 +1,7 @@
+-- Note that this file was seen, and since when; the time of the first load orders files of one revision. `anew`: a
+-- runner's file was changed to this one, which makes it the newest even if it was there before.
+INSERT INTO baton.config_load AS l (cluster_id, digest, revision)
+VALUES (%(cluster_id)s, %(digest)s, %(revision)s)
+ON CONFLICT (cluster_id, digest, revision) DO UPDATE SET seen_at = clock_timestamp(),
+    first_loaded_at = CASE WHEN %(anew)s THEN clock_timestamp() ELSE l.first_loaded_at END
+RETURNING l.revision, l.first_loaded_at, l.applied;

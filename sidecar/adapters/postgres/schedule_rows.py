@@ -1,0 +1,114 @@
+"""What the rows of the schedule queries mean, damaged ones included."""
+
+import json
+from contextlib import suppress
+from functools import lru_cache
+from time import monotonic
+
+import structlog
+
+from sidecar.adapters.postgres.database import Row
+from sidecar.adapters.postgres.definition_cache import from_text
+from sidecar.adapters.postgres.definitions import from_json
+from sidecar.adapters.postgres.runs import metadata_of
+from sidecar.config.work import Schedule
+from sidecar.model.errors import DamagedRow
+from sidecar.model.stored_schedule import StoredSchedule
+
+log = structlog.get_logger()
+
+Stored = StoredSchedule[Schedule]
+_TELL_SECONDS = 60
+
+
+@lru_cache(maxsize=1000)
+def _tell(name: str, problem: str, _now_and_then: int) -> None:
+    """Rows are read again and again; that one is damaged is news once in a while."""
+    log.warning("schedule_unusable", schedule=name, problem=problem)
+
+
+def upcoming(row: Row, group: str) -> Stored | None:
+    """What the leader needs of it; None, and a word in the log, if it is damaged."""
+    try:
+        definition = from_text(row["name"], group, row["definition"])
+        _check_watermark(row)
+    except DamagedRow as error:
+        _tell(row["name"], str(error), int(monotonic() / _TELL_SECONDS))
+        return None
+    return StoredSchedule(
+        definition=definition,
+        source="api",
+        watermark=row["watermark"],
+        next_tick=row["next_tick"],
+        next_due_at=row["next_due_at"],
+        paused=row["paused"],
+        id=row["id"],
+        version=row["version"],
+    )
+
+
+def standing(row: Row) -> Stored:
+    """A row that is held to be changed; a damaged one stands there without its definition."""
+    try:
+        return stored(row)
+    except DamagedRow as error:
+        _tell(row["name"], str(error), int(monotonic() / _TELL_SECONDS))
+        bare = Schedule(name=row["name"], group=row["group_name"], payload=bytes(row["payload"]))
+        return StoredSchedule(
+            definition=bare,
+            source="config" if row["source"] == "config" else "api",
+            watermark=row["now"],
+            paused=row["paused"],
+            pause_note=row["pause_note"],
+            retired_at=row["retired_at"],
+            id=row["id"],
+            version=row["version"],
+            damage=str(error),
+        )
+
+
+def _check_watermark(row: Row) -> None:
+    for column in ("watermark", "next_tick"):
+        instant = row[column]
+        if instant is not None and not 1970 <= instant.year < 2300:
+            problem = f"its {column} lies in the year {instant.year}"
+            raise DamagedRow(f"schedule {row['name']!r} is damaged in the database: {problem}")
+
+
+def stored(row: Row) -> Stored:
+    """All of it; DamagedRow if it cannot be read."""
+    payload = bytes(row["payload"])
+    _check_watermark(row)
+    if row["source"] not in ("config", "api"):
+        problem = f"its source {row['source']!r} is not known"
+        raise DamagedRow(f"schedule {row['name']!r} is damaged in the database: {problem}")
+    definition = row["definition"]
+    if isinstance(definition, str):
+        with suppress(ValueError):  # a damaged one may be a text itself
+            definition = json.loads(definition)
+    return StoredSchedule(
+        definition=from_json(row["name"], row["group_name"], payload, definition),
+        source=row["source"],
+        watermark=row["watermark"],
+        next_tick=row["next_tick"],
+        next_due_at=row["next_due_at"],
+        paused=row["paused"],
+        pause_note=row["pause_note"],
+        retired_at=row["retired_at"],
+        id=row["id"],
+        version=row["version"],
+        created_at=row["created_at"],
+        changed_at=row["changed_at"],
+        counted_from=row["counted_from"],
+        heartbeat_at=row.get("heartbeat_at"),
+        metadata=metadata_of({"last_run_at": None, **_NOTHING, **row}),
+    )
+
+
+_NOTHING: Row = {
+    "last_success_at": None,
+    "run_count": 0,
+    "last_error": "",
+    "average_seconds": None,
+    "last_seconds": None,
+}

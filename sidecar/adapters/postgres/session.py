@@ -1,0 +1,171 @@
+"""One Postgres connection, with what every use of it needs.
+
+Guarantees:
+- no statement outlives its client-side deadline: the socket is shut down hard, because cancelling
+  a psycopg call on a half-open connection returns many seconds late;
+- every failure leaves as one of our errors; a connection lost after a commit was sent is
+  `AnswerLost`;
+- the URL is asked for at each connect, so that a changed secret is used at the next one;
+- an instant beyond what Python knows (infinity, before Christ) is read as the nearest that it does:
+  one such row must not keep all others from being read.
+"""
+
+import asyncio
+import os
+import socket
+from collections.abc import Awaitable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from traceback import clear_frames
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg.abc import AdaptContext, Buffer
+from psycopg.adapt import Loader
+from psycopg.pq import Format
+from psycopg.rows import DictRow, dict_row
+
+from sidecar.model.errors import AnswerLost, StoreRefused, StoreUnavailable
+
+T = TypeVar("T")
+Connection = psycopg.AsyncConnection[DictRow]
+
+CONNECT_SECONDS = 3.0
+# A dead peer must be noticed by the kernel too, not only by our own deadlines.
+KEEPALIVE: dict[str, Any] = {"keepalives_idle": 1, "keepalives_interval": 1, "keepalives_count": 3}
+_FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+
+
+async def connect(
+    url: str,
+    *,
+    purpose: str,
+    seconds: float = CONNECT_SECONDS,
+    settings: Mapping[str, str] | None = None,
+    tcp_user_timeout_seconds: float = 4.0,
+) -> Connection:
+    """An autocommit connection; `settings` are set by a statement, as poolers allow no options."""
+    connection, problem = None, ""
+    try:
+        async with asyncio.timeout(seconds):
+            connection = await psycopg.AsyncConnection.connect(
+                url,
+                autocommit=True,
+                row_factory=dict_row,
+                connect_timeout=max(2, round(seconds)),
+                tcp_user_timeout=round(tcp_user_timeout_seconds * 1000),
+                application_name=f"baton {purpose}",
+                **KEEPALIVE,
+            )
+    except (asyncio.CancelledError, TimeoutError, psycopg.Error, OSError) as error:
+        # An error keeps the frames it came through, which keep the half-open connection: until
+        # nobody remembers the error, and a collector of garbage comes by.
+        clear_frames(error.__traceback__)
+        if isinstance(error, asyncio.CancelledError):
+            raise
+        problem = _one_line(error) or "no connection in time"
+    if connection is None:
+        raise StoreUnavailable(problem)
+    connection.adapters.register_loader("timestamptz", _NearestInstant)
+    if settings:
+        assignments = "SELECT " + ", ".join(
+            f"set_config('{k}', '{v}', false)" for k, v in settings.items()
+        )
+        try:
+            await bounded(connection, connection.execute(assignments.encode()), seconds)
+        except StoreUnavailable:
+            hang_up(connection)
+            raise
+    return connection
+
+
+class _NearestInstant(Loader):
+    _exact = psycopg.adapters.get_loader(psycopg.adapters.types["timestamptz"].oid, Format.TEXT)
+
+    def __init__(self, oid: int, context: AdaptContext | None = None) -> None:
+        super().__init__(oid, context)
+        assert self._exact is not None  # noqa: S101 - psycopg has one for every type it names
+        self._load = self._exact(oid, context).load
+
+    def load(self, data: Buffer) -> Any:
+        try:
+            return self._load(data)
+        except psycopg.DataError:
+            text = bytes(data)
+            return _FIRST if text.startswith(b"-") or text.endswith(b"BC") else _LAST
+
+
+def hang_up(connection: Connection) -> None:
+    """End the connection now, without a farewell: whoever waits on it gets an error at once."""
+    with suppress(psycopg.Error, OSError):
+        # A duplicate, so that closing our handle leaves the descriptor to libpq.
+        handle = socket.socket(fileno=os.dup(connection.pgconn.socket))
+        with handle:
+            handle.shutdown(socket.SHUT_RDWR)
+
+
+async def discard(connection: Connection) -> None:
+    """Hang up and free the connection's resources."""
+    hang_up(connection)
+    with suppress(psycopg.Error, OSError):
+        await connection.close()
+
+
+async def bounded(connection: Connection, work: Awaitable[T], seconds: float) -> T:
+    """The result of `work` on `connection`; after `seconds` the line is cut: AnswerLost."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.wait({task}, timeout=seconds)
+    except asyncio.CancelledError:
+        hang_up(connection)
+        await asyncio.wait({task}, timeout=1)
+        if task.done():
+            # The statement may just have ended: then only we know that the line is cut.
+            connection.pgconn.finish()
+        task.cancel()
+        raise
+    if not task.done():
+        hang_up(connection)
+        await asyncio.wait({task}, timeout=1)
+        with suppress(asyncio.CancelledError, Exception):
+            task.cancel() if not task.done() else task.exception()
+        raise AnswerLost(f"no answer from Postgres within {seconds:g} s")
+    try:
+        return task.result()
+    except psycopg.Error as error:
+        raise _translated(connection, error) from error
+
+
+def _translated(connection: Connection, error: psycopg.Error) -> Exception:
+    """What a failed statement means to us; constraints stay what they are."""
+    if connection.closed or connection.broken:
+        return AnswerLost(_one_line(error))
+    match error:
+        case psycopg.OperationalError() | psycopg.InterfaceError():
+            return StoreUnavailable(_one_line(error))
+        case psycopg.ProgrammingError() | psycopg.DataError():
+            # A missing table or privilege, a damaged row: not healed by a retry.
+            return StoreRefused(_one_line(error))
+        case _:
+            return error
+
+
+async def fetch(
+    connection: Connection, query: Any, parameters: Mapping[str, Any] | None, seconds: float
+) -> list[dict[str, Any]]:
+    """The rows of one statement; an empty list if it returns none."""
+
+    async def run() -> list[dict[str, Any]]:
+        cursor = await connection.execute(query, parameters)
+        return await cursor.fetchall() if cursor.description else []
+
+    return await bounded(connection, run(), seconds)
+
+
+def behind_pooler(connection: Connection, backend_pid: int) -> bool:
+    """A pooler tells the client a process id of its own making."""
+    return connection.pgconn.backend_pid != backend_pid
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())
