@@ -1,0 +1,7 @@
+"""`python -m sidecar` is `baton`."""
+
+import sys
+
+from sidecar.cli import main
+
+sys.exit(main())

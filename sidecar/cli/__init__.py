@@ -1,0 +1,151 @@
+"""`baton …`: arguments in, exit code out. Each command is a module, imported when asked for.
+
+Exit codes: 0 done, 1 it did not work, 2 the arguments or the configuration are wrong.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from importlib.metadata import version
+
+_DESCRIPTION = """\
+Baton lets an app run on many pods with zero coordination code. One sidecar sits next to each
+replica; through Postgres the sidecars elect leaders and run the app's singletons and schedules
+once across the cluster, calling back into the app over gRPC.
+"""
+
+Command = Callable[[argparse.Namespace], int]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit code of one command."""
+    options = _parser().parse_args(arguments)
+    # gRPC's C core writes lines of its own to stderr; it reads this when it is first imported.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    try:
+        return int(import_module(f"sidecar.cli.{options.module}").main(options))
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="baton",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"baton {version('baton-sidecar')}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    run = _command(commands, "run", "run the sidecar")
+    _config(run)
+    check = _command(commands, "check", "check a configuration; says nothing if it is good")
+    _config(check)
+    migrate = _command(commands, "migrate", "bring the tables in Postgres up to date")
+    _config(migrate)
+
+    preview = _command(commands, "preview", "show when a cron expression fires")
+    preview.add_argument("expression", metavar="EXPR", help="such as '0 2 * * *' or '@daily'")
+    preview.add_argument("--timezone", metavar="TZ", default="UTC", help="IANA name (default: UTC)")
+    preview.add_argument("--from", dest="start", metavar="RFC3339", help="default: now")
+    preview.add_argument(
+        "-n", dest="count", metavar="N", default="10", help="how many (default: 10)"
+    )
+
+    status = _command(commands, "status", "what the local sidecar sees: leaders, work, recent runs")
+    status.add_argument("--json", action="store_true", help="for machines")
+    _address(status)
+    drain = _command(commands, "drain", "hand everything over and compete no more (preStop hook)")
+    drain.add_argument("--wait", action="store_true", help="return when nothing is led here")
+    _address(drain)
+    resign = _command(commands, "resign", "hand one group over, on whichever pod it is led")
+    resign.add_argument("group", metavar="GROUP")
+    _address(resign)
+
+    pause = _command(commands, "pause", "stop a schedule; its ticks are skipped", "schedule")
+    pause.add_argument("--note", default="", metavar="TEXT", help="why, for the next person")
+    resume = _command(commands, "resume", "let a paused schedule go on", "schedule")
+    trigger = _command(commands, "trigger", "run a schedule now; prints the run's id", "schedule")
+    trigger.add_argument("--payload", metavar="TEXT", help="in place of the schedule's own")
+    trigger.add_argument(
+        "--request-id", default="", metavar="ID", help="asked again with this id: the same run"
+    )
+    for action, command in (("pause", pause), ("resume", resume), ("trigger", trigger)):
+        command.add_argument("name", metavar="NAME")
+        command.set_defaults(action=action)
+        _address(command)
+
+    runs = _command(commands, "runs", "list runs, newest first")
+    runs.add_argument("name", nargs="?", metavar="NAME", help="of one schedule or singleton")
+    runs.add_argument("--outcome", choices=("succeeded", "failed", "skipped"))
+    runs.add_argument("-n", dest="count", type=int, default=20, metavar="N", help="default: 20")
+    runs.add_argument("--json", action="store_true", help="for machines")
+    _address(runs)
+
+    deferred = _command(commands, "deferred", "complete, fail or look at a durable promise")
+    deferred.add_argument("action", choices=("complete", "fail", "get"))
+    deferred.add_argument("token", metavar="TOKEN")
+    deferred.add_argument("--value", default="", metavar="TEXT", help="what `complete` gives")
+    deferred.add_argument("--error", default="", metavar="TEXT", help="what `fail` says")
+    _address(deferred)
+
+    conformance = _command(commands, "conformance", "check an app against the callback contract")
+    _app_under_test(conformance)
+
+    demo = _command(commands, "demo", "the whole thing on this machine, with a failover")
+    demo.add_argument("--replicas", type=int, default=3, metavar="N", help="default: 3")
+    demo.add_argument("--seconds", type=float, default=45, metavar="N", help="default: 45")
+    return parser
+
+
+def _command(
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
+    name: str,
+    help_: str,
+    module: str = "",
+) -> argparse.ArgumentParser:
+    command = commands.add_parser(name, help=help_, description=help_[0].upper() + help_[1:] + ".")
+    command.set_defaults(module=module or name)
+    return command
+
+
+def _config(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--config",
+        metavar="FILE",
+        help="YAML; every scalar can also be set by the environment, such as BATON_POSTGRES_URL",
+    )
+
+
+def _address(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--config", metavar="FILE", help="take address and token of the API from this file"
+    )
+    command.add_argument(
+        "--address",
+        metavar="ADDRESS",
+        help="the sidecar's API (default: BATON_API_ADDRESS or 127.0.0.1:9401)",
+    )
+
+
+def _app_under_test(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--app", required=True, metavar="ADDRESS", help="where the app listens")
+    command.add_argument(
+        "--sidecar",
+        default="127.0.0.1:9401",
+        metavar="ADDRESS",
+        help="where the app looks for its sidecar (default: 127.0.0.1:9401)",
+    )
+    command.add_argument("--token-file", metavar="FILE", help="the token that the app expects")
+    command.add_argument(
+        "--handler", default="", metavar="NAME", help="of a schedule, to be executed many times"
+    )
+    command.add_argument(
+        "--singleton", default="", metavar="NAME", help="of one whose call stays open"
+    )
+    command.add_argument("--payload", default="", metavar="TEXT", help="what the handler is given")

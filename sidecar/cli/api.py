@@ -1,0 +1,64 @@
+"""How commands reach the local sidecar's API: its address, its token, and errors as one line."""
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import Awaitable, Callable
+
+import grpc
+
+from sidecar.adapters.grpc_app import described
+from sidecar.adapters.tokens import Token
+from sidecar.config import Api, ConfigError, SecretSource, load
+
+CALL_SECONDS = 5.0
+
+
+class Connection:
+    """A channel to the sidecar and what every call must carry."""
+
+    def __init__(self, channel: grpc.aio.Channel, token: Token) -> None:
+        self.channel = channel
+        self.metadata = token.metadata()
+
+
+def call(options: argparse.Namespace, work: Callable[[Connection], Awaitable[int]]) -> int:
+    """Run `work` against the sidecar that the options name; its exit code, or 1 with a line."""
+    try:
+        api = _api(options)
+    except ConfigError as error:
+        print(error, file=sys.stderr)
+        return 2
+
+    async def connected() -> int:
+        options_ = (("grpc.enable_http_proxy", 0),)
+        async with grpc.aio.insecure_channel(api.address, options=options_) as channel:
+            return await work(Connection(channel, Token(api.token)))
+
+    try:
+        return asyncio.run(connected())
+    except grpc.aio.AioRpcError as error:
+        print(f"baton: {_explained(error, api.address)}", file=sys.stderr)
+        return 1
+
+
+def _api(options: argparse.Namespace) -> Api:
+    """From the file if one is given, else from the environment; `--address` goes before both."""
+    if options.config:
+        api = load(options.config, os.environ, need_postgres=False).api
+    else:
+        path = os.environ.get("BATON_API_TOKEN_FILE")
+        api = Api(
+            address=os.environ.get("BATON_API_ADDRESS") or Api().address,
+            token=SecretSource.from_file(path) if path else SecretSource(),
+        )
+    return Api(address=options.address, token=api.token) if options.address else api
+
+
+def _explained(error: grpc.aio.AioRpcError, address: str) -> str:
+    if error.code() is grpc.StatusCode.UNAVAILABLE and "connect" in (error.details() or ""):
+        return f"no sidecar answers at {address}; is it running, and is --address right?"
+    if error.code() is grpc.StatusCode.UNAUTHENTICATED:
+        return "the sidecar wants its token: set BATON_API_TOKEN_FILE or give --config"
+    return described(error)

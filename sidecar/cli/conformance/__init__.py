@@ -1,0 +1,74 @@
+"""`baton conformance`: does an app, in any language, do what a sidecar relies on?
+
+No Postgres and no cluster are needed: the app is driven through the sidecar's own adapters, and
+finds a sidecar in memory where it expects its own. Prints one line per check and a summary.
+"""
+
+import argparse
+import asyncio
+import sys
+from collections import Counter
+from pathlib import Path
+
+from sidecar import logs
+from sidecar.adapters.grpc_server.server import AddressInUse
+from sidecar.cli.conformance.asking import NotApplicable, Problem
+from sidecar.cli.conformance.checks import CHECKS, Check
+from sidecar.cli.conformance.driver import Driver, Subject
+from sidecar.cli.conformance.pocket import PocketSidecar
+from sidecar.config import SecretSource, SecretUnreadable
+
+# No check takes longer than this: a handler's 60 s twice, and a margin.
+_CHECK_SECONDS = 150.0
+_NAME_WIDTH = max(len(check.name) for check in CHECKS)
+
+
+def main(options: argparse.Namespace) -> int:
+    logs.configure("critical", "console")
+    token = SecretSource.from_file(Path(options.token_file)) if options.token_file else None
+    if token is not None:
+        try:
+            token.read()
+        except SecretUnreadable as error:
+            print(f"baton: --token-file {options.token_file} {error}", file=sys.stderr)
+            return 2
+    try:
+        return asyncio.run(_conformance(options, token or SecretSource()))
+    except AddressInUse:
+        print(
+            f"baton: --sidecar {options.sidecar}: something listens there already;"
+            " stop the sidecar, or choose another address and tell the app",
+            file=sys.stderr,
+        )
+        return 2
+
+
+async def _conformance(options: argparse.Namespace, token: SecretSource) -> int:
+    sidecar = PocketSidecar(options.sidecar)
+    subject = Subject(options.handler, options.singleton, options.payload.encode())
+    counts: Counter[str] = Counter()
+    async with sidecar.serving():
+        app = Driver(options.app, token, subject, sidecar)
+        try:
+            for check in CHECKS:
+                verdict, text = await _made(check, app)
+                print(f"{verdict:<4}  {check.name:<{_NAME_WIDTH}}  {text}", flush=True)
+                counts[verdict] += 1
+                if check.name == "connection" and verdict == "FAIL":
+                    break
+        finally:
+            await app.link.close()
+    print(f"{counts['ok']} ok, {counts['FAIL']} failed, {counts['skip']} skipped")
+    return 1 if counts["FAIL"] else 0
+
+
+async def _made(check: Check, app: Driver) -> tuple[str, str]:
+    try:
+        async with asyncio.timeout(_CHECK_SECONDS):
+            return "ok", await check.make(app)
+    except NotApplicable as reason:
+        return "skip", str(reason)
+    except Problem as problem:
+        return "FAIL", logs.visible(logs.redacted(str(problem)))
+    except TimeoutError:
+        return "FAIL", f"not through within {_CHECK_SECONDS:g} s"

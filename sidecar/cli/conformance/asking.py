@@ -1,0 +1,165 @@
+"""How the checks ask and what they accept: terms, single calls, and answers put into words."""
+
+import asyncio
+from typing import Any
+
+import grpc
+
+from sidecar._proto.baton.v1 import callback_pb2
+from sidecar.adapters.clock import boottime
+from sidecar.adapters.grpc_app import AppLink
+from sidecar.cli.conformance.driver import CLUSTER, Driver
+from sidecar.leadership import DEFAULT_GROUP
+from sidecar.model.run import Answer, CallFailed, Delivery, Failed, RunRef, Succeeded
+from sidecar.model.term import Term
+
+UNKNOWN_HANDLER = "conformance-no-such-handler"
+UNKNOWN_GROUP = "conformance-no-such-group"
+NO_SUCH_HANDLER = "NOT_FOUND"
+PROMPT_SECONDS = 5.0
+OPEN_SECONDS = 1.0
+QUIET_SECONDS = 1.3
+_SETTLE_SECONDS = 0.5
+# Field 15000, a varint: no message of the contract has it.
+_UNKNOWN_FIELD = b"\xc0\xa9\x07\x01"
+
+
+class Problem(Exception):
+    """The app does not do what it must; the text says what to fix."""
+
+
+class NotApplicable(Exception):
+    """The check cannot be made on this app, or not without more options."""
+
+
+def zero_epoch() -> Term:
+    """What a sidecar speaks of that has just started and knows of no term."""
+    return Term(DEFAULT_GROUP, 1, 0)
+
+
+def open_term(app: Driver) -> Term:
+    if app.term is None:
+        raise NotApplicable("needs a term, which the app did not open")
+    return app.term
+
+
+def lost_term(app: Driver) -> Term:
+    if app.lost is None:
+        raise NotApplicable("needs a term that was lost, which the app did not open")
+    return app.lost
+
+
+def subject_name(app: Driver) -> str:
+    name = app.subject.singleton or app.subject.handler
+    if not name:
+        raise NotApplicable("give --singleton NAME, or --handler NAME of one that takes a while")
+    return name
+
+
+async def promptly(app: Driver, run: Delivery) -> Answer:
+    try:
+        async with asyncio.timeout(PROMPT_SECONDS):
+            return await app.execute(run)
+    except TimeoutError:
+        raise Problem(
+            f"Execute of {run.name!r} was not answered within {PROMPT_SECONDS:g} s"
+        ) from None
+
+
+async def expect_no_such_handler(app: Driver, run: Delivery) -> None:
+    answer = await promptly(app, run)
+    if ended_with(answer, {"UNAVAILABLE"}):
+        raise Problem(
+            f"Execute of the open term {told(answer)}; if the app trusts its term only while"
+            " Leadership.Watch renews it, let it find this suite: --sidecar ADDRESS"
+        )
+    if not ended_with(answer, {NO_SUCH_HANDLER}):
+        raise Problem(f"Execute of an unknown handler {told(answer)}; answer NOT_FOUND")
+
+
+async def outcome_of(app: Driver, run: Delivery) -> str:
+    answer = await app.execute(run)
+    if isinstance(answer, CallFailed):
+        raise Problem(
+            f"attempt {run.ref.attempt} of {run.name!r} {told(answer)}; answer with an outcome,"
+            " whatever the handler does"
+        )
+    return told(answer)
+
+
+async def opened(app: Driver, run: Delivery) -> asyncio.Task[Answer]:
+    """An Execute that is open."""
+    call = asyncio.create_task(app.execute(run), name="conformance.execute")
+    await asyncio.wait({call}, timeout=OPEN_SECONDS)
+    if not call.done():
+        return call
+    if isinstance(answer := call.result(), CallFailed):
+        raise Problem(f"Execute of {run.name!r} {told(answer)}")
+    raise NotApplicable(
+        f"{run.name!r} ended before it could be cancelled; name a longer one: --singleton"
+    )
+
+
+async def expect_quiet(app: Driver, run: RunRef, what: str) -> None:
+    """Nothing is heard any more of an attempt that was stopped, and the app still answers."""
+    await asyncio.sleep(_SETTLE_SECONDS)
+    since = boottime()
+    await asyncio.sleep(QUIET_SECONDS)
+    if app.sidecar.runs.heard_at(run) > since:
+        raise Problem(
+            f"the handler went on after its call {what};"
+            " stop it when the call is cancelled: nothing it writes is accepted any more"
+        )
+    await expect_no_such_handler(app, app.new_delivery(open_term(app), UNKNOWN_HANDLER))
+
+
+def ended_with(answer: Answer, codes: set[str]) -> bool:
+    return isinstance(answer, CallFailed) and answer.code in codes
+
+
+def told(answer: Answer) -> str:
+    match answer:
+        case CallFailed(code, message):
+            return f"ended with {code}: {message}" if message else f"ended with {code}"
+        case Succeeded():
+            return "succeeded"
+        case Failed(message):
+            return f"failed, as an outcome ({message})"
+        case _:
+            return "was declined by the app"
+
+
+def context_of(term: Term) -> callback_pb2.ClusterContext:
+    return callback_pb2.ClusterContext(
+        cluster=CLUSTER, runner_id=CLUSTER, group=term.group, is_leader=True, epoch=term.epoch
+    )
+
+
+def requests_of(term: Term) -> tuple[tuple[str, Any], ...]:
+    """One request per method; each would do something if it were let in."""
+    context = context_of(term)
+    return (
+        (
+            "Execute",
+            callback_pb2.ExecuteRequest(context=context, run_id=1, name=UNKNOWN_HANDLER, attempt=1),
+        ),
+        (
+            "OnLoseLeadership",
+            callback_pb2.OnLoseLeadershipRequest(context=context, reason="LOSS_REASON_RESIGNED"),
+        ),
+        ("OnBecomeLeader", callback_pb2.OnBecomeLeaderRequest(context=context)),
+    )
+
+
+def with_unknown_field(message: Any) -> Any:
+    return type(message).FromString(message.SerializeToString() + _UNKNOWN_FIELD)
+
+
+async def code_of(link: AppLink, method: str, request: Any) -> str:
+    """How a call made by hand ends."""
+    call = getattr(link.stub, method)
+    try:
+        await call(request, timeout=PROMPT_SECONDS, metadata=link.metadata())
+    except grpc.aio.AioRpcError as error:
+        return error.code().name
+    return "OK"

@@ -1,0 +1,50 @@
+"""`baton deferred complete | fail | get TOKEN`: end a promise, or look at it, from a terminal.
+
+The token is a secret: given as `-` it is read from standard input, and so stays out of the process
+list and of the shell's history.
+"""
+
+import argparse
+import sys
+from typing import Any
+
+from sidecar._proto.baton.v1 import deferreds_pb2 as pb
+from sidecar._proto.baton.v1 import deferreds_pb2_grpc
+from sidecar.cli.api import CALL_SECONDS, Connection, call
+from sidecar.logs import visible
+
+
+def main(options: argparse.Namespace) -> int:
+    token = sys.stdin.readline().strip() if options.token == "-" else options.token  # noqa: S105 - a dash
+
+    async def ask(sidecar: Connection) -> int:
+        stub = deferreds_pb2_grpc.DeferredsStub(sidecar.channel)
+        method, request = _asked(stub, options, _text(token))
+        answer = await method(request, timeout=CALL_SECONDS, metadata=sidecar.metadata)
+        print(_described(answer.deferred))
+        return 0
+
+    return call(options, ask)
+
+
+def _asked(stub: Any, options: argparse.Namespace, token: str) -> tuple[Any, Any]:
+    match options.action:
+        case "complete":
+            value = (options.value or "").encode(errors="surrogateescape")
+            return stub.Complete, pb.DeferredsCompleteRequest(token=token, value=value)
+        case "fail":
+            error = _text(options.error or "")
+            return stub.Fail, pb.DeferredsFailRequest(token=token, error=error)
+        case _:
+            return stub.Get, pb.DeferredsGetRequest(token=token)
+
+
+def _described(deferred: pb.Deferred) -> str:
+    state = pb.DeferredState.Name(deferred.state).removeprefix("DEFERRED_STATE_").lower()
+    ending = deferred.error or deferred.value.decode(errors="backslashreplace")
+    return visible(f"{deferred.name}: {state}" + (f": {ending}" if ending else ""))
+
+
+def _text(argument: str) -> str:
+    """An argument as UTF-8: the terminal may have sent anything."""
+    return argument.encode(errors="surrogateescape").decode(errors="replace")

@@ -1,0 +1,31 @@
+"""`baton runs`: recent runs, or everything about one."""
+
+import argparse
+import json
+from datetime import UTC, datetime
+
+from google.protobuf.json_format import MessageToDict
+
+from sidecar._proto.baton.v1 import runs_pb2, runs_pb2_grpc
+from sidecar.cli.api import CALL_SECONDS, Connection, call
+from sidecar.cli.tables import RUN_HEADER, run_row, table
+
+
+def main(options: argparse.Namespace) -> int:
+    async def show(sidecar: Connection) -> int:
+        stub = runs_pb2_grpc.RunsStub(sidecar.channel)
+        request = runs_pb2.RunsListRequest(
+            name=options.name or "",
+            outcome=f"OUTCOME_{(options.outcome or 'unspecified').upper()}",
+            page_size=options.count,
+        )
+        found = await stub.List(request, timeout=CALL_SECONDS, metadata=sidecar.metadata)
+        if options.json:
+            runs = [MessageToDict(run, preserving_proto_field_name=True) for run in found.runs]
+            print(json.dumps(runs, indent=2))
+        else:
+            now = datetime.now(UTC)
+            print(table(RUN_HEADER, (run_row(run, now) for run in found.runs)) or "no runs")
+        return 0
+
+    return call(options, show)

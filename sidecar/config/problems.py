@@ -1,0 +1,48 @@
+"""What is wrong with a configuration, one line each.
+
+Guarantee: a problem fits on one line, whatever the user wrote, and repeats no secret: values are
+only shown through `shown`, and never for settings that may hold one.
+"""
+
+from dataclasses import dataclass
+
+ENVIRONMENT = "environment"
+_SHOWN_MAX = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """`line` is 0 where there is none: in the environment, or when a file cannot be read."""
+
+    file: str
+    line: int
+    key: str
+    problem: str
+    allowed: str
+
+    def __str__(self) -> str:
+        text = f"{self.file}:{self.line}: {self.key}: {self.problem}; {self.allowed}"
+        return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+class ConfigError(Exception):
+    """The configuration cannot be used; `problems` holds every reason, in the order of the file."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        super().__init__("\n".join(str(problem) for problem in problems))
+        self.problems = problems
+
+
+class Refused(ValueError):
+    """One value is not allowed; whoever knows its place turns this into a Problem."""
+
+    def __init__(self, problem: str, allowed: str) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.allowed = allowed
+
+
+def shown(value: str) -> str:
+    """The value for use in a message: quoted, and cut where it is long."""
+    text = value if len(value) <= _SHOWN_MAX else value[:_SHOWN_MAX] + "…"
+    return f'"{text}"'

@@ -1,0 +1,186 @@
+"""What must hold between settings, proven at start.
+
+Each rule yields the keys it concerns, the problem and what is allowed. A rule never looks at a
+single value: its kind has done that.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from sidecar.config import addresses, schemas
+from sidecar.config.kinds import Instant
+from sidecar.config.problems import shown
+from sidecar.config.settings import Election, Settings
+from sidecar.config.work import Retry, Schedule, Singleton, State
+from sidecar.model import cron
+from sidecar.model.duration import format_duration
+
+Violation = tuple[tuple[str, ...], str, str]
+Violations = Iterable[Violation]
+
+GROUPS_MAX = 64
+_TAKEOVER_SECONDS_MAX = 9.0
+_GRACE_FACTOR = 1.05
+_EPSILON = 1e-9  # 3 × 0.1 is a little more than 0.3
+
+
+def violations(settings: Settings, *, need_postgres: bool) -> Iterator[Violation]:
+    """Every rule that these settings break."""
+    if need_postgres and not settings.postgres.url:
+        yield ("postgres.url",), "is not set", addresses.POSTGRES_ALLOWED
+    yield from _timers(settings.election)
+    yield from _groups(settings)
+    yield from _listeners(settings)
+    yield from _heartbeat(settings)
+    yield from _unique_names("singletons", settings.singletons)
+    yield from _unique_names("schedules", settings.schedules)
+    for number, singleton in enumerate(settings.singletons):
+        yield from _singleton(f"singletons[{number}]", singleton, settings)
+    for number, schedule in enumerate(settings.schedules):
+        yield from _schedule(f"schedules[{number}]", schedule, settings)
+
+
+def _timers(election: Election) -> Iterator[Violation]:
+    keys: tuple[str, ...]
+    ping, lease = election.ping_seconds, election.lease_seconds
+    server_lease, poll, grace = (
+        election.server_lease_seconds,
+        election.poll_seconds,
+        election.grace_seconds,
+    )
+    if 3 * ping > lease + _EPSILON:
+        keys = ("election.ping", "election.lease")
+        yield keys, f"three pings take {_t(3 * ping)}, the lease is {_t(lease)}", "3 ping <= lease"
+    if lease >= server_lease - _EPSILON:
+        keys = ("election.server_lease", "election.lease")
+        problem = f"the server lease is {_t(server_lease)}, the lease {_t(lease)}"
+        yield keys, problem, "lease < server_lease"
+    if grace < _GRACE_FACTOR * lease - _EPSILON:
+        keys = ("election.grace", "election.lease")
+        problem = f"the grace is {_t(grace)}, the lease {_t(lease)}"
+        yield keys, problem, "grace >= 1.05 lease"
+    if (total := server_lease + poll + grace) > _TAKEOVER_SECONDS_MAX + _EPSILON:
+        keys = ("election.server_lease", "election.grace", "election.poll")
+        yield keys, f"a takeover may take {_t(total)}", "server_lease + poll + grace <= 9s"
+
+
+def _t(seconds: float) -> str:
+    return format_duration(seconds)
+
+
+def _groups(settings: Settings) -> Iterator[Violation]:
+    count = len(settings.groups)
+    if not 1 <= count <= GROUPS_MAX:
+        yield ("groups",), f"names {count} groups", f"1 to {GROUPS_MAX} groups"
+
+
+def _listeners(settings: Settings) -> Iterator[Violation]:
+    api = addresses.parse(settings.api.address)
+    http = addresses.parse(settings.http.address)
+    if not settings.api.allow_remote and not api.is_local:
+        keys = ("api.address", "api.allow_remote")
+        allowed = "127.0.0.1:PORT, [::1]:PORT or unix:///PATH, else api.allow_remote: true"
+        yield keys, f"{shown(settings.api.address)} can be reached from outside", allowed
+    everywhere = api.is_everywhere or http.is_everywhere
+    if api.port == http.port and (everywhere or api.host == http.host):
+        keys = ("api.address", "http.address")
+        yield keys, f"API and probes both listen on port {api.port}", "two different ports"
+    if settings.app.address == settings.api.address:
+        keys = ("app.address", "api.address")
+        yield keys, f"app and API both have {shown(settings.app.address)}", "two addresses"
+
+
+def _heartbeat(settings: Settings) -> Iterator[Violation]:
+    heartbeat, stale_after = settings.health.heartbeat_seconds, settings.health.stale_after_seconds
+    if stale_after < 2 * heartbeat - _EPSILON:
+        keys = ("health.stale_after", "health.heartbeat")
+        problem = f"two heartbeats take {_t(2 * heartbeat)}, stale after {_t(stale_after)}"
+        yield keys, problem, "stale_after >= 2 heartbeat"
+
+
+def _unique_names(place: str, entries: Iterable[Singleton | Schedule]) -> Iterator[Violation]:
+    first: dict[str, int] = {}
+    for number, entry in enumerate(entries):
+        if first.setdefault(entry.name, number) != number:
+            earlier = f"{place}[{first[entry.name]}]"
+            keys = (f"{place}[{number}].name", f"{earlier}.name")
+            yield keys, f"{shown(entry.name)} is also the name of {earlier}", "a name of its own"
+
+
+def _group(place: str, group: str, settings: Settings) -> Iterator[Violation]:
+    if group not in settings.groups:
+        keys = (f"{place}.group", place, "groups")
+        yield keys, f"group {shown(group)} is not in groups", "one of " + _listed(settings.groups)
+
+
+def _listed(groups: tuple[str, ...]) -> str:
+    return ", ".join(groups[:10]) + (" and others" if len(groups) > 10 else "")
+
+
+def _singleton(place: str, singleton: Singleton, settings: Settings) -> Iterator[Violation]:
+    yield from _group(place, singleton.group, settings)
+    yield from _state(f"{place}.state", singleton.state)
+
+
+def _schedule(place: str, schedule: Schedule, settings: Settings) -> Iterator[Violation]:
+    yield from _timing(place, schedule)
+    yield from _cron(place, schedule, settings.cluster)
+    yield from _window(place, schedule)
+    yield from _group(place, schedule.group, settings)
+    yield from _retry(f"{place}.retry", schedule.retry)
+    yield from _state(f"{place}.state", schedule.state)
+
+
+def _timing(place: str, schedule: Schedule) -> Iterator[Violation]:
+    timings: dict[str, Any] = {
+        "cron": schedule.cron,
+        "every": schedule.every_seconds,
+        "at": schedule.at,
+    }
+    given = [f"{place}.{key}" for key, value in timings.items() if value is not None]
+    allowed = "exactly one of cron, every and at"
+    if len(given) > 1:
+        names = " and ".join(key.rpartition(".")[2] for key in given)
+        yield (given[1], given[0]), f"both of {names} are set", allowed
+    if not given:
+        # A timing that was refused for itself is among the keys, and silences this.
+        keys = (place, *(f"{place}.{key}" for key in timings))
+        yield keys, "has no timing", allowed
+
+
+def _cron(place: str, schedule: Schedule, cluster: str) -> Iterator[Violation]:
+    if schedule.cron is None:
+        return
+    try:
+        hash_key = f"{cluster}/{schedule.name}"
+        cron.parse(schedule.cron, timezone=schedule.timezone, hash_key=hash_key)
+    except cron.CronError as error:
+        problem, _, allowed = str(error).removeprefix("expression: ").partition("; ")
+        keys = (f"{place}.cron", f"{place}.timezone")
+        yield keys, problem, allowed or "5 fields, 6 with seconds first, or @daily and the like"
+
+
+def _window(place: str, schedule: Schedule) -> Iterator[Violation]:
+    keys: tuple[str, ...]
+    start, end, at = schedule.start_at, schedule.end_at, schedule.at
+    if start and end and start >= end:
+        keys = (f"{place}.end_at", f"{place}.start_at")
+        yield keys, "the end is not after the start", "start_at < end_at"
+    elif at and ((start and at < start) or (end and at >= end)):
+        keys = (f"{place}.at", f"{place}.start_at", f"{place}.end_at")
+        yield keys, "the time lies outside of start_at and end_at", Instant().allowed
+
+
+def _retry(place: str, retry: Retry) -> Iterator[Violation]:
+    if retry.initial_seconds > retry.max_seconds:
+        keys = (f"{place}.initial", f"{place}.max")
+        problem = f"the first pause is {_t(retry.initial_seconds)}, the longest "
+        yield keys, problem + _t(retry.max_seconds), "initial <= max"
+
+
+def _state(place: str, state: State) -> Iterator[Violation]:
+    if problem := schemas.schema_problem(state.schema):
+        yield (f"{place}.schema",), problem, "a JSON Schema (2020-12)"
+    elif problem := schemas.value_problem(state.initial, state.schema):
+        keys = (f"{place}.initial", f"{place}.schema")
+        yield keys, problem, "an initial state that satisfies state.schema"

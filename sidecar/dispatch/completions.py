@@ -1,0 +1,122 @@
+"""Writes what became of attempts: many at once, each at most once accepted.
+
+Guarantees:
+- a verdict is written under the term it was reached in, for the attempt that is live, or not at all
+  (G3, G5);
+- while one batch is being written the next one gathers: a lone verdict waits for nobody;
+- a lost answer is resolved by reading the rows, never by writing again blindly;
+- a verdict that Postgres cannot store does not take others with it: its run has failed, and says
+  why.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+import structlog
+
+from sidecar import metrics
+from sidecar.dispatch.ports import RunStore
+from sidecar.model.errors import (
+    AnswerLost,
+    Fenced,
+    SidecarError,
+    StatePersistFailed,
+    StoreUnavailable,
+)
+from sidecar.model.ledger import Recorded, Report
+from sidecar.model.run import Outcome, Verdict
+from sidecar.model.term import Tenure
+
+log = structlog.get_logger()
+
+BATCH_MAX = 100
+RETRY_SECONDS = (0.05, 1.0)
+
+_Entry = tuple[Report, "asyncio.Future[Recorded | None]"]
+
+
+class Completions:
+    """One per term; `run` writes until it is cancelled."""
+
+    def __init__(self, store: RunStore, tenure: Tenure) -> None:
+        self._store = store
+        self._tenure = tenure
+        self._queue: asyncio.Queue[_Entry] = asyncio.Queue()
+
+    async def record(self, report: Report) -> Recorded | None:
+        """What was written; None if it came too late."""
+        done: asyncio.Future[Recorded | None] = asyncio.get_running_loop().create_future()
+        self._queue.put_nowait((report, done))
+        return await done
+
+    async def run(self) -> None:
+        while True:
+            batch = [await self._queue.get()]
+            while len(batch) < BATCH_MAX and not self._queue.empty():
+                batch.append(self._queue.get_nowait())
+            await self._settle(batch)
+
+    async def _settle(self, batch: Sequence[_Entry]) -> None:
+        recorded = await self._written([report for report, _ in batch])
+        for report, done in batch:
+            if not done.done():
+                done.set_result(recorded.get(report.delivery.ref.run_id))
+
+    async def _written(self, reports: Sequence[Report]) -> Mapping[int, Recorded]:
+        try:
+            return await self._stubbornly(reports)
+        except Fenced:
+            metrics.FENCED_WRITES.labels("completion").inc(len(reports))
+            self._tenure.fenced()
+            return {}
+        except Exception as error:
+            return await self._apart(reports, error)
+
+    async def _stubbornly(self, reports: Sequence[Report]) -> Mapping[int, Recorded]:
+        """Until Postgres answers; the end of the term ends the wait."""
+        pause = RETRY_SECONDS[0]
+        written: dict[int, Recorded] = {}
+        lost = False
+        while True:
+            try:
+                if lost:
+                    written |= await self._store.landed(reports)
+                    reports = _without(reports, written)
+                if reports:
+                    written |= await self._store.complete(self._tenure.term, reports)
+                    reports = _without(reports, written)
+                if lost and reports:  # the lost one may have been carried out in between
+                    written |= await self._store.landed(reports)
+            except StoreUnavailable as error:
+                lost = lost or isinstance(error, AnswerLost)
+                _count_unsaved(reports)
+                log.warning("completion_waits_for_postgres", runs=len(reports), problem=str(error))
+            else:
+                return written
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, RETRY_SECONDS[1])
+
+    async def _apart(self, reports: Sequence[Report], error: Exception) -> Mapping[int, Recorded]:
+        """One of them cannot be stored: write each by itself, and that one as failed."""
+        if len(reports) > 1:
+            written: dict[int, Recorded] = {}
+            for report in reports:
+                written |= await self._written([report])
+            return written
+        run_id = reports[0].delivery.ref.run_id
+        log.error("answer_not_storable", run_id=run_id, exc_info=error)
+        problem = str(error) if isinstance(error, SidecarError) else type(error).__name__
+        text = f"the answer could not be stored: {problem}"
+        failed = Verdict(Outcome.FAILED, error=text, error_code="NOT_STORABLE", cause=text)
+        if reports[0].verdict == failed:
+            return {}
+        return await self._written([Report(reports[0].delivery, failed)])
+
+
+def _without(reports: Sequence[Report], written: Mapping[int, Recorded]) -> list[Report]:
+    return [report for report in reports if report.delivery.ref.run_id not in written]
+
+
+def _count_unsaved(reports: Sequence[Report]) -> None:
+    unsaved = sum(report.verdict.state is not None for report in reports)
+    metrics.STATE_ERRORS.labels(StatePersistFailed.__name__).inc(unsaved)

@@ -1,0 +1,285 @@
+"""Log lines are events with fields: one JSON object per line, or readable text on a terminal.
+
+Guarantees:
+- everything goes to stderr, one line per event: stdout belongs to the result of a command, and a
+  container runtime collects both. A full or closed stderr costs the line, never the process;
+- no registered secret leaves in any value, key or traceback, whether raw, percent-encoded or
+  quoted, nor does the password of any URL (G12);
+- text that came from outside cannot forge a line or steer a terminal: control characters are
+  escaped;
+- lines of libraries (stdlib logging, warnings, crashes) go the same way, as `library_message`;
+- a call below the level costs one method call that does nothing.
+
+Events are named in snake_case and stay stable. `bind` says who speaks for all that follows in this
+context.
+"""
+
+import json
+import logging
+import re
+import sys
+import threading
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from datetime import date
+from functools import lru_cache
+from math import isfinite
+from types import TracebackType
+from typing import Final
+from urllib.parse import parse_qs, quote, unquote, urlsplit
+
+import structlog
+from structlog.contextvars import bind_contextvars, bound_contextvars, merge_contextvars
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+__all__ = ["add_secret", "bind", "bound", "configure", "forget_secrets", "redacted", "visible"]
+
+HIDDEN: Final = "***"
+TEXT_CHARACTERS_MAX: Final = 8_192
+TRACEBACK_CHARACTERS_MAX: Final = 32_768
+_DEPTH_MAX = 6
+# Shorter ones occur in any text by chance; in URLs and by the name of their field they are hidden
+# all the same.
+_SECRET_CHARACTERS_MIN = 4
+_SECRET_FIELD = re.compile(
+    r"(^|[_.-])(password|passwd|token|secret|authorization|api_?key)$", re.IGNORECASE
+)
+_URL_PASSWORD = re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s/:@\"']*:)[^\s/\"']*(?=@)", re.IGNORECASE)
+_KEY_VALUE_PASSWORD = re.compile(
+    r"\b(password\s*=\s*)('(?:[^'\\]|\\.)*'|[^\s&'\"]+)", re.IGNORECASE
+)
+# C0, DEL, C1, line and paragraph separators, bidirectional controls, lone surrogates.
+_UNSEEN = r"\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
+_CONTROL = re.compile(rf"[\x00-\x1f{_UNSEEN}]")
+_CONTROL_BUT_NEWLINE = re.compile(rf"[\x00-\x09\x0b-\x1f{_UNSEEN}]")
+
+_secrets: set[str] = set()
+_secret_pattern: re.Pattern[str] | None = None
+
+
+def configure(level: str = "info", format: str = "json", secrets: Iterable[str] = ()) -> None:
+    """Set up structlog and stdlib logging for the process; `secrets` are tokens or whole URLs.
+
+    `format` is `json` or `console`; a terminal always gets console lines.
+    """
+    for secret in secrets:
+        add_secret(secret)
+    number = logging.getLevelNamesMapping()[level.upper()]
+    render = _console if format == "console" or sys.stderr.isatty() else _json
+    shared: list[Processor] = [
+        merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True, key="timestamp"),
+        structlog.processors.format_exc_info,
+        _cleaned,
+        render,
+    ]
+    structlog.configure(
+        processors=shared,
+        wrapper_class=structlog.make_filtering_bound_logger(number),
+        logger_factory=_Stderr,
+        cache_logger_on_first_use=True,
+    )
+    _route_libraries(number)
+
+
+def add_secret(secret: str) -> None:
+    """Hide `secret` from now on: a token, or a URL or conninfo whose password is to be hidden."""
+    global _secret_pattern
+    for part in _secret_parts(secret.strip()):
+        if len(part) >= _SECRET_CHARACTERS_MIN:
+            _secrets.update((part, quote(part, safe=""), repr(part)[1:-1], json.dumps(part)[1:-1]))
+    _field.cache_clear()
+    # Longest first: a secret that contains another one is hidden whole.
+    forms = sorted(_secrets, key=len, reverse=True)
+    _secret_pattern = re.compile("|".join(map(re.escape, forms))) if forms else None
+
+
+def forget_secrets() -> None:
+    """Hide nothing any more that was registered; for tests and for a changed set of secrets."""
+    global _secret_pattern
+    _secrets.clear()
+    _field.cache_clear()
+    _secret_pattern = None
+
+
+def bind(**fields: object) -> None:
+    """Fields of every later line of this context and of tasks started from it (cluster, runner)."""
+    bind_contextvars(**fields)
+
+
+# with bound(group=..., epoch=...): fields of every line inside, and of the tasks started there.
+bound = bound_contextvars
+
+
+def redacted(text: str) -> str:
+    """`text` without any registered secret and without the password of any URL."""
+    if _secret_pattern is not None:
+        text = _secret_pattern.sub(HIDDEN, text)
+    if "://" in text:
+        text = _URL_PASSWORD.sub(rf"\g<1>{HIDDEN}", text)
+    if "assword" in text or "ASSWORD" in text:
+        text = _KEY_VALUE_PASSWORD.sub(rf"\g<1>{HIDDEN}", text)
+    return text
+
+
+def visible(text: str) -> str:
+    """`text` with every control character written out, so that it stays on its line."""
+    return text if text.isprintable() else _CONTROL.sub(_escape, text)
+
+
+def _secret_parts(secret: str) -> list[str]:
+    if "://" not in secret:
+        conninfo = re.search(r"\bpassword\s*=\s*(?:'((?:[^'\\]|\\.)*)'|(\S+))", secret)
+        return [(conninfo[1] or conninfo[2] or "").replace("\\", "")] if conninfo else [secret]
+    with suppress(ValueError):
+        url = urlsplit(secret)
+        passwords = [url.password or "", *parse_qs(url.query).get("password", [])]
+        found = [form for each in passwords if each for form in (each, unquote(each))]
+        # The path of an http URL may be a token (ping URLs are); elsewhere it is a name.
+        return [secret, *found] if found or url.scheme in ("http", "https") else []
+    return [secret]
+
+
+def _escape(match: re.Match[str]) -> str:
+    return repr(match[0])[1:-1] if match[0] != "\x7f" else "\\x7f"
+
+
+def _cleaned(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+    """Every value as plain JSON types, redacted, escaped and bounded."""
+    clean: EventDict = {}
+    for key, value in event.items():
+        name, secret = _field(str(key))
+        if name == "exception":
+            text = redacted(str(value))[-TRACEBACK_CHARACTERS_MAX:]
+            clean[name] = _CONTROL_BUT_NEWLINE.sub(_escape, text)
+        else:
+            clean[name] = HIDDEN if secret and value else _plain(value, _DEPTH_MAX)
+    return clean
+
+
+@lru_cache(maxsize=1024)
+def _field(key: str) -> tuple[str, bool]:
+    """A field's name as it is shown, and whether its value is secret by its name."""
+    return visible(redacted(key[:255])), _SECRET_FIELD.search(key) is not None
+
+
+def _plain(value: object, depth: int) -> object:
+    if isinstance(value, str):
+        return _shortened(value)
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float):
+        return value if isfinite(value) else str(value)  # JSON has no word for infinity
+    if isinstance(value, Mapping) and depth:
+        fields = ((*_field(str(key)), item) for key, item in value.items())
+        return {name: HIDDEN if hide else _plain(item, depth - 1) for name, hide, item in fields}
+    if isinstance(value, list | tuple | set | frozenset) and depth:
+        return [_plain(item, depth - 1) for item in value]
+    return _shortened(_text(value))
+
+
+def _shortened(text: str) -> str:
+    # Cut generously first: a secret must not survive in halves, nor a huge text cost much.
+    text = redacted(text[: 4 * TEXT_CHARACTERS_MAX])
+    if len(text) > TEXT_CHARACTERS_MAX:
+        text = text[:TEXT_CHARACTERS_MAX] + "…"
+    return visible(text)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, date):
+        return value.isoformat()
+    try:
+        return str(value)
+    except Exception:
+        return f"<{type(value).__name__}>"  # a broken __str__ must not cost the line
+
+
+def _json(_: WrappedLogger, __: str, event: EventDict) -> str:
+    head = {key: event.pop(key) for key in ("timestamp", "level", "event") if key in event}
+    return json.dumps(head | dict(event), ensure_ascii=False, separators=(",", ":"), default=str)
+
+
+def _console(_: WrappedLogger, __: str, event: EventDict) -> str:
+    when, level, name = (str(event.pop(key, "")) for key in ("timestamp", "level", "event"))
+    exception = event.pop("exception", "")
+    fields = " ".join(f"{key}={_shown(value)}" for key, value in event.items())
+    lines = [f"{when[11:23]} {level:<8} {name:<28} {fields}".rstrip()]
+    # The bar keeps a line inside an error's text from passing for an event of its own.
+    lines += [f"    | {line}" for line in str(exception).splitlines()]
+    return "\n".join(lines)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, str) and re.fullmatch(r"[^\s=\"]+", value):
+        return value
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+class _Stderr:
+    """Writes finished lines; the stream is looked up each time, because it may be replaced."""
+
+    def __init__(self, *_: object) -> None: ...
+
+    def msg(self, line: str) -> None:
+        _write(line)
+
+    log = debug = info = warn = warning = error = critical = fatal = exception = msg
+
+
+def _write(line: str) -> None:
+    with suppress(OSError, ValueError, AttributeError):  # closed, full, or none at all
+        sys.stderr.write(line + "\n")
+        sys.stderr.flush()
+
+
+class _LibraryHandler(logging.Handler):
+    """Turns a record of stdlib logging into an event of ours."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            logger = structlog.get_logger()
+            if _hung_up(record):
+                logger.debug("caller_hung_up", logger=record.name)
+                return
+            logger.log(
+                min(50, max(10, record.levelno // 10 * 10)),  # libraries invent levels in between
+                "library_message",
+                logger=record.name,
+                message=record.getMessage(),
+                exc_info=record.exc_info,
+            )
+        except Exception:
+            _write('{"level":"error","event":"library_message_lost"}')
+
+
+def _hung_up(record: logging.LogRecord) -> bool:
+    """gRPC shouts when a caller leaves in the middle of a message; they may."""
+    kind = record.exc_info[0] if record.exc_info else None
+    return kind is not None and kind.__name__ == "ExecuteBatchError"
+
+
+def _route_libraries(number: int) -> None:
+    """Libraries speak from WARNING on; all of it only at debug."""
+    root = logging.getLogger()
+    for handler in [each for each in root.handlers if isinstance(each, _LibraryHandler)]:
+        root.removeHandler(handler)
+    root.addHandler(_LibraryHandler())
+    root.setLevel(number if number <= logging.DEBUG else max(number, logging.WARNING))
+    logging.captureWarnings(capture=True)
+    sys.excepthook = _crashed
+    threading.excepthook = _thread_crashed
+
+
+def _crashed(
+    kind: type[BaseException], error: BaseException, traceback: TracebackType | None
+) -> None:
+    if issubclass(kind, KeyboardInterrupt):
+        return
+    structlog.get_logger().critical("crashed", exc_info=(kind, error, traceback))
+
+
+def _thread_crashed(arguments: threading.ExceptHookArgs) -> None:
+    if arguments.exc_value is not None:
+        _crashed(arguments.exc_type, arguments.exc_value, arguments.exc_traceback)

@@ -1,0 +1,255 @@
+"""Every metric, declared once: name, help, unit, labels, buckets.
+
+Guarantees: labels come from closed sets, from the config, or through `entity_label`, which admits
+at most `ENTITY_NAMES_MAX` names that callers made up and calls all others `other`; nothing here
+does I/O.
+
+Times are in seconds; `…_timestamp` and `singleton_last_execution` are Unix seconds, 0 or absent
+meaning never.
+"""
+
+import platform
+from collections.abc import Iterable, Iterator
+from importlib.metadata import version
+from typing import Final
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+)
+
+from sidecar.metrics.entities import OTHER as OTHER
+from sidecar.metrics.entities import SPAN, Entities
+from sidecar.metrics.entities import EntityType as EntityType
+from sidecar.model.errors import (
+    HeartbeatFailed,
+    LeaderHandoffFailed,
+    SchemaDecodeFailed,
+    StateLoadFailed,
+    StatePersistFailed,
+)
+from sidecar.model.run import Outcome
+from sidecar.model.schedule import SkipReason
+from sidecar.model.term import LossReason
+
+ENTITY_NAMES_MAX: Final = 500
+
+_QUICK = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+_TAKEOVER = (0.05, 0.1, 0.25, 0.5, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 15, 30, 60)
+_LATENESS = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3600, 86_400)
+
+# `_created` series double the size of a scrape and nothing here needs them.
+disable_created_metrics()  # type: ignore[no-untyped-call]
+REGISTRY: Final = CollectorRegistry()
+ProcessCollector(registry=REGISTRY)
+
+_STATE_FAILURES = (
+    StateLoadFailed,
+    StatePersistFailed,
+    SchemaDecodeFailed,
+    HeartbeatFailed,
+    LeaderHandoffFailed,
+)
+_PING_FAILURES = ("timeout", "status", "connection", "queue_full")
+_FENCED = (
+    "tick",
+    "claim",
+    "completion",
+    "singleton",
+    "state",
+    "checkpoint",
+    "heartbeat",
+    "deferred",
+)
+
+HEARTBEAT_FAILURES = Counter(
+    "baton_heartbeat_failures_total", "Heartbeats that could not be written.", registry=REGISTRY
+)
+STATE_ERRORS = Counter(
+    "singleton_state_errors_total",
+    "Loads, writes, decodings of state, heartbeats and hand-overs that failed, by type of error.",
+    ("reason",),
+    registry=REGISTRY,
+)
+
+# Leadership.
+IS_LEADER = Gauge(
+    "baton_is_leader", "1 while this runner leads the group.", ("group",), registry=REGISTRY
+)
+EPOCH = Gauge(
+    "baton_epoch", "Epoch of this runner's last term of the group.", ("group",), registry=REGISTRY
+)
+TAKEOVER_SECONDS = Histogram(
+    "baton_takeover_seconds",
+    "From the last sign of the old leader until the new one's app was told.",
+    buckets=_TAKEOVER,
+    registry=REGISTRY,
+)
+MIGRATION_SLA_EXCEEDED = Counter(
+    "baton_migration_sla_exceeded_total",
+    "Takeovers that took longer than election.takeover_sla.",
+    registry=REGISTRY,
+)
+TERMS_ENDED = Counter(
+    "baton_terms_ended_total",
+    "Terms of this runner that ended, by reason.",
+    ("reason",),
+    registry=REGISTRY,
+)
+PING_SECONDS = Histogram(
+    "baton_lease_ping_seconds",
+    "How long Postgres took to acknowledge a ping of the lock session.",
+    buckets=_QUICK,
+    registry=REGISTRY,
+)
+FENCED_WRITES = Counter(
+    "baton_fenced_writes_total",
+    "Writes refused because a newer term exists, by what was to be written.",
+    ("write",),
+    registry=REGISTRY,
+)
+
+# Schedules and runs.
+TICK_LATENESS_SECONDS = Histogram(
+    "baton_tick_lateness_seconds",
+    "From a tick's due time to the start of its first attempt.",
+    buckets=_LATENESS,
+    registry=REGISTRY,
+)
+TICKS = Counter(
+    "baton_ticks_total",
+    "Ticks that got their outcome; reason is empty unless skipped.",
+    ("outcome", "reason"),
+    registry=REGISTRY,
+)
+RUNS_IN_FLIGHT = Gauge(
+    "baton_runs_in_flight", "Execute calls open towards the app.", registry=REGISTRY
+)
+LATE_COMPLETIONS_REFUSED = Counter(
+    "baton_late_completions_refused_total",
+    "Answers of the app that came after their attempt or term was over.",
+    registry=REGISTRY,
+)
+CALLBACK_SECONDS = Histogram(
+    "baton_callback_seconds",
+    "Calls into the app, by method and gRPC code.",
+    ("method", "code"),
+    buckets=SPAN,
+    registry=REGISTRY,
+)
+BREAKER_OPEN = Gauge(
+    "baton_breaker_open", "1 while the circuit breaker keeps calls from the app.", registry=REGISTRY
+)
+
+# What it stands on.
+CACHE_ERRORS = Counter(
+    "baton_cache_errors_total", "Calls to Redis that failed or took too long.", registry=REGISTRY
+)
+DEPENDENCY_UP = Gauge(
+    "baton_dependency_up",
+    "1 while the check passes (app, postgres, redis, loop).",
+    ("dependency",),
+    registry=REGISTRY,
+)
+DEPENDENCY_SECONDS = Gauge(
+    "baton_dependency_latency_seconds",
+    "How long the last check took that passed.",
+    ("dependency",),
+    registry=REGISTRY,
+)
+READY = Gauge("baton_ready", "What /readyz says: 1 ready, 0 not.", registry=REGISTRY)
+POOL_CONNECTIONS = Gauge(
+    "baton_postgres_pool_connections", "Connections open in the pool.", registry=REGISTRY
+)
+LOOP_LAG_SECONDS = Histogram(
+    "baton_event_loop_lag_seconds",
+    "How late the event loop woke a sleeper.",
+    buckets=_QUICK,
+    registry=REGISTRY,
+)
+PING_URL_FAILURES = Counter(
+    "baton_ping_url_failures_total",
+    "Outgoing pings that failed or found the queue full.",
+    ("cause",),
+    registry=REGISTRY,
+)
+IDS_GENERATED = Counter("baton_ids_generated_total", "Snowflake ids handed out.", registry=REGISTRY)
+BUILD = Gauge(
+    "baton_build_info", "Always 1; says what is running.", ("version", "python"), registry=REGISTRY
+)
+BUILD.labels(version("baton-sidecar"), platform.python_version()).set(1)
+
+
+class CappedNames:
+    """Lets a bounded number of names through and calls the rest `other`.
+
+    Names from the config are reserved: callers cannot crowd them out. A name that is released makes
+    room.
+    """
+
+    def __init__(self, cap: int) -> None:
+        self._cap = cap
+        self._reserved: set[str] = set()
+        self._admitted: set[str] = set()
+
+    def reserve(self, names: Iterable[str]) -> None:
+        self._reserved.update(names)
+        self._admitted -= self._reserved
+
+    def __call__(self, name: str) -> str:
+        if name in self._reserved or name in self._admitted:
+            return name
+        if len(self._admitted) >= self._cap:
+            return OTHER
+        self._admitted.add(name)
+        return name
+
+    def release(self, name: str) -> None:
+        self._admitted.discard(name)
+
+
+# The label for the name of a singleton or schedule; `reserve` it with what the config names.
+entity_label = CappedNames(ENTITY_NAMES_MAX)
+# What is measured of each of them, by name.
+ENTITIES: Final = Entities(lambda name: entity_label(name))
+REGISTRY.register(ENTITIES)
+
+
+def declare(groups: Iterable[str], singletons: Iterable[str], schedules: Iterable[str]) -> None:
+    """Say at the start what there may be: without a 0 before it, `increase` misses a first event.
+
+    The names are those of the config; everything else is closed.
+    """
+    for group in groups:
+        IS_LEADER.labels(group).set(0)
+    kinds: tuple[tuple[EntityType, Iterable[str]], ...] = (
+        ("singleton", singletons),
+        ("cron", schedules),
+    )
+    for kind, names in kinds:
+        entity_label.reserve(names := tuple(names))
+        for name in names:
+            ENTITIES(name, kind).declare()
+    for closed, labels in _closed():
+        closed.labels(*labels)
+
+
+def _closed() -> Iterator[tuple[Counter, tuple[str, ...]]]:
+    """Counters whose labels come from closed sets, with each combination."""
+    yield from ((TERMS_ENDED, (reason.value,)) for reason in LossReason)
+    yield from ((STATE_ERRORS, (error.__name__,)) for error in _STATE_FAILURES)
+    yield from ((FENCED_WRITES, (write,)) for write in _FENCED)
+    yield from ((PING_URL_FAILURES, (cause,)) for cause in _PING_FAILURES)
+    yield from ((TICKS, (outcome.value, "")) for outcome in (Outcome.SUCCEEDED, Outcome.FAILED))
+    yield from ((TICKS, (Outcome.SKIPPED.value, reason.value)) for reason in SkipReason)
+
+
+def delete_entity(name: str, kind: EntityType) -> None:
+    """The entity is no more: all its series go, and its name makes room for another."""
+    ENTITIES.delete(name, kind)
+    if entity_label(name) != OTHER:
+        entity_label.release(name)

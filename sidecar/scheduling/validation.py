@@ -1,0 +1,66 @@
+"""A definition that came through the API obeys the same limits as one in the file (G11).
+
+The limits are read from the declarations of the settings: there is one place that knows them.
+"""
+
+from typing import Any
+
+from sidecar.config import schemas
+from sidecar.config.declare import declarations
+from sidecar.config.kinds import Boolean, Duration, Instant, Kind, Payload
+from sidecar.config.problems import Refused
+from sidecar.config.work import Schedule
+from sidecar.model.duration import format_duration
+from sidecar.model.errors import InvalidArgument
+from sidecar.model.run import PAYLOAD_BYTES_MAX
+from sidecar.model.schedule import Timing, timing_of
+from sidecar.model.stored_schedule import policy_of
+
+
+def checked(definition: Schedule, cluster: str, place: str = "schedule") -> Timing:
+    """The timing of a sound definition; InvalidArgument names the first field that is not."""
+    _check_values(definition, place)
+    _check_retry(definition, place)
+    _check_state(definition, place)
+    try:
+        policy_of(definition)
+        return timing_of(definition, cluster)
+    except InvalidArgument as error:
+        field = place if error.field == "schedule" else f"{place}.{error.field}"
+        raise InvalidArgument(field, error.problem) from None
+
+
+def _check_values(section: Any, place: str) -> None:
+    for key, field, declaration in declarations(type(section)):
+        value = getattr(section, field.name)
+        if declaration.form == "section":
+            _check_values(value, f"{place}.{key}")
+        elif declaration.form == "scalar" and declaration.kind and value is not None:
+            _check_value(declaration.kind, value, f"{place}.{key}")
+
+
+def _check_value(kind: Kind, value: Any, place: str) -> None:
+    if isinstance(kind, Boolean | Instant):
+        return  # the type says it all
+    if isinstance(kind, Payload):
+        if len(value) > PAYLOAD_BYTES_MAX:
+            raise InvalidArgument(place, f"has {len(value)} bytes; at most {PAYLOAD_BYTES_MAX}")
+        return
+    try:
+        text = format_duration(value) if isinstance(kind, Duration) else str(value)
+        kind.parse(text)
+    except (Refused, ValueError) as error:
+        raise InvalidArgument(place, f"{error}; {kind.allowed}") from None
+
+
+def _check_retry(definition: Schedule, place: str) -> None:
+    if definition.retry.initial_seconds > definition.retry.max_seconds:
+        raise InvalidArgument(f"{place}.retry.initial", "is longer than retry.max")
+
+
+def _check_state(definition: Schedule, place: str) -> None:
+    state = definition.state
+    if problem := schemas.schema_problem(state.schema):
+        raise InvalidArgument(f"{place}.state.schema", problem)
+    if problem := schemas.value_problem(state.initial, state.schema):
+        raise InvalidArgument(f"{place}.state.initial", problem)

@@ -1,0 +1,251 @@
+"""The copies in Redis: looked up within a time limit, written behind the caller's back.
+
+Guarantees: no method raises because of Redis, and none but `find` waits for it. `find` waits for at
+most the cache's own limit, and not at all while the circuit breaker is open. What is waiting to be
+copied is bounded: when there is too much, the oldest is dropped, and other pods see that change
+when the copy's time is up.
+"""
+
+import asyncio
+import itertools
+import math
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from datetime import datetime
+from typing import Protocol, TypeVar
+
+import structlog
+
+from sidecar import metrics
+from sidecar.model.errors import LimitExceeded, SidecarError
+from sidecar.model.state_words import Address, Cached, CacheError, Reading, Record
+from sidecar.state.batching import Batcher
+from sidecar.state.freshness import DatabaseClock, Floors
+from sidecar.state.ports import Cache, Truth
+
+log = structlog.get_logger()
+T = TypeVar("T")
+
+PENDING_MAX = 2000
+PENDING_BYTES_MAX = 16 * 1024 * 1024
+READ_BATCH = 32  # values of 1 MiB: what one trip may bring into memory
+COPIED_MAX = 10_000
+OUTDATED_MAX = 50_000
+_WRITE_BATCH = 64
+_WRITE_BATCH_BYTES = 4 * 1024 * 1024
+# A pause of the writer must not use up the connections that readers wait for.
+_RETRY_SECONDS = 0.5
+_QUIET_SECONDS = 10.0
+
+
+class Copies(Protocol):
+    """What the store asks of the copies; `NoCopies` where no Redis is configured."""
+
+    async def find(self, address: Address) -> Record | None:
+        """A believable copy, tombstones included; None: ask Postgres."""
+        ...
+
+    def read(self, address: Address, reading: Reading, asked: float) -> None:
+        """Postgres has said this in answer to a question of the time `asked`."""
+        ...
+
+    def outdated(self, address: Address) -> None:
+        """It was written otherwise than through the store: no copy from before is believed here."""
+        ...
+
+
+class Breaker(Protocol):
+    def room(self, now: float) -> float: ...
+    def began(self) -> bool: ...
+    def succeeded(self) -> None: ...
+    def failed(self, now: float, *, probe: bool) -> None: ...
+    def abandoned(self, *, probe: bool) -> None: ...
+
+
+class NoCopies:
+    """No Redis: every read asks Postgres."""
+
+    async def find(self, address: Address) -> Record | None:
+        return None
+
+    def read(self, address: Address, reading: Reading, asked: float) -> None:
+        return None
+
+    def outdated(self, address: Address) -> None:
+        return None
+
+
+class RedisCopies:
+    """Copies in a cache that may be slow, dead, flushed or lying. `run` does the writing."""
+
+    def __init__(
+        self,
+        cache: Cache,
+        truth: Truth,
+        breaker: Breaker,
+        *,
+        ttl_seconds: float,
+        budget_seconds: float,
+        monotonic: Callable[[], float],
+    ) -> None:
+        self._cache = cache
+        self._truth = truth
+        self._breaker = breaker
+        self._ttl_seconds = ttl_seconds
+        self._budget_seconds = budget_seconds
+        self._monotonic = monotonic
+        self._clock = DatabaseClock()
+        self._floors = Floors(ttl_seconds)
+        self._space = ""
+        self._pending: dict[Address, Cached] = {}
+        self._pending_bytes = 0
+        self._copied: dict[Address, tuple[int, float]] = {}
+        self._outdated: dict[Address, float] = {}  # since when
+        self._wake = asyncio.Event()
+        self._quiet_until = 0.0
+        self._find_batch = Batcher(
+            self._lookup, name_of=lambda address: address.key, size=READ_BATCH
+        )
+
+    async def find(self, address: Address) -> Record | None:
+        now = self._clock.now(self._monotonic())
+        if now is None or not self._space or address in self._outdated:
+            return None
+        if not self._breaker.room(self._monotonic()):
+            return None
+        with suppress(CacheError, LimitExceeded, TimeoutError):
+            async with asyncio.timeout(self._budget_seconds):
+                cached = await self._find_batch(address)
+            # Time has passed while Redis was asked, and this pod may have written.
+            now = self._clock.now(self._monotonic()) or now
+            outdated = address in self._outdated
+            if cached is not None and not outdated and self._floors.believable(cached, now):
+                record = cached.record
+                return _tombstone(record) if record.expired(now) else record
+            self._copied.pop(address, None)  # whatever was sent there is there no more
+        return None
+
+    def read(self, address: Address, reading: Reading, asked: float) -> None:
+        self._clock.heard(reading.as_of, asked=asked)
+        if self._outdated.get(address, math.inf) <= asked:
+            del self._outdated[address]
+        now = self._clock.now(self._monotonic())
+        if now is None or reading.record is None:
+            return
+        self._floors.raise_to(address, reading.record.version, now)
+        if not reading.current or self._has_copy(address, reading.record.version):
+            return
+        self._take_pending(address)
+        self._pending[address] = Cached(address, reading.record, reading.as_of)
+        self._pending_bytes += len(reading.record.value or b"")
+        self._copied[address] = (reading.record.version, self._monotonic())
+        if len(self._copied) > COPIED_MAX:
+            del self._copied[next(iter(self._copied))]
+        while len(self._pending) > PENDING_MAX or self._pending_bytes > PENDING_BYTES_MAX:
+            self._take_pending(next(iter(self._pending)))
+        self._wake.set()
+
+    def outdated(self, address: Address) -> None:
+        self._outdated[address] = self._monotonic()
+        if len(self._outdated) > OUTDATED_MAX:
+            del self._outdated[next(iter(self._outdated))]
+        self._wake.set()
+
+    def _take_pending(self, address: Address) -> Cached | None:
+        cached = self._pending.pop(address, None)
+        if cached is not None:
+            self._pending_bytes -= len(cached.record.value or b"")
+        return cached
+
+    def _has_copy(self, address: Address, version: int) -> bool:
+        """Was this version, or a newer one, handed to Redis lately? Strong reads come often."""
+        copied_version, copied_at = self._copied.get(address, (0, 0.0))
+        young = self._monotonic() - copied_at < self._ttl_seconds / 3
+        return copied_version > version or (copied_version == version and young)
+
+    async def run(self) -> None:
+        """Write what waits to be copied, for as long as the process lives."""
+        while True:
+            await self._wake.wait()
+            if not self._space and not await self._find_space():
+                await asyncio.sleep(_RETRY_SECONDS)
+                continue
+            self._wake.clear()
+            await self._read_outdated()
+            while self._pending:
+                await self._write(self._next_batch())
+
+    async def _read_outdated(self) -> None:
+        """Ask Postgres for what was written elsewhere, so that it is copied too."""
+        while self._outdated:
+            addresses = list(itertools.islice(self._outdated, READ_BATCH))
+            asked = self._monotonic()
+            try:
+                readings = await self._truth.get(addresses)
+            except SidecarError:
+                await asyncio.sleep(_RETRY_SECONDS)
+                self._wake.set()
+                return
+            for address, reading in zip(addresses, readings, strict=True):
+                self.read(address, reading, asked)
+
+    async def _find_space(self) -> bool:
+        try:
+            self._space = await self._truth.installation()
+        except SidecarError:
+            return False
+        return True
+
+    def _next_batch(self) -> list[Cached]:
+        batch: list[Cached] = []
+        room = _WRITE_BATCH_BYTES
+        while self._pending and len(batch) < _WRITE_BATCH and room > 0:
+            cached = self._take_pending(next(iter(self._pending)))
+            if cached is not None:
+                batch.append(cached)
+                room -= len(cached.record.value or b"")
+        return batch
+
+    async def _write(self, batch: list[Cached]) -> None:
+        now = self._clock.now(self._monotonic())
+        if now is None or not self._breaker.room(self._monotonic()):
+            return  # dropped: what is in Redis runs out, and our own floors refuse it until then
+        young = [(cached, self._seconds_left(cached, now)) for cached in batch]
+        young = [(cached, seconds) for cached, seconds in young if seconds > 0]
+        with suppress(CacheError):
+            entries, seconds = [c for c, _ in young], [s for _, s in young]
+            await self._guarded(lambda: self._cache.put(self._space, entries, seconds))
+
+    def _seconds_left(self, cached: Cached, now: datetime) -> float:
+        return self._ttl_seconds - (now - cached.as_of).total_seconds()
+
+    async def _lookup(self, addresses: Sequence[Address]) -> list[Cached | None]:
+        return await self._guarded(lambda: self._cache.get(self._space, addresses))
+
+    async def _guarded(self, call: Callable[[], Awaitable[T]]) -> T:
+        if not self._breaker.room(self._monotonic()):
+            raise CacheError("the circuit breaker is open")
+        probe = self._breaker.began()
+        try:
+            answer = await call()
+        except CacheError as error:
+            metrics.CACHE_ERRORS.inc()
+            self._breaker.failed(self._monotonic(), probe=probe)
+            self._report(error)
+            raise
+        except BaseException:
+            self._breaker.abandoned(probe=probe)
+            raise
+        self._breaker.succeeded()
+        return answer
+
+    def _report(self, error: CacheError) -> None:
+        """At most one line in ten seconds: the counter has the rest."""
+        now = self._monotonic()
+        if now >= self._quiet_until:
+            self._quiet_until = now + _QUIET_SECONDS
+            log.warning("cache_failed", problem=str(error))
+
+
+def _tombstone(record: Record) -> Record:
+    return Record(record.key, record.version, None, record.updated_at)

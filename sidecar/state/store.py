@@ -1,0 +1,195 @@
+"""State of the cluster: every change is in Postgres before it is acknowledged; Redis repeats it.
+
+Guarantees:
+- G7: nothing acknowledged is lost. Redis is written after the commit and outside of the call; what
+  it says is believed only within the rules of `freshness`, and its failure is never a failure of a
+  call;
+- G3: what is written on behalf of a run is written only while that run is live under the current
+  term;
+- owned keys are written by their owner alone; Clear and Delete of others never touch them;
+- STRONG reads, Has, List and Size come from Postgres.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from sidecar.model.errors import (
+    Conflict,
+    InvalidArgument,
+    NotFound,
+    SidecarError,
+    StoreUnavailable,
+)
+from sidecar.model.state import (
+    OWNED_TTL_SECONDS_MIN,
+    check_delete,
+    check_key,
+    check_prefix,
+    check_put,
+    owner_of,
+)
+from sidecar.model.state_schema import StatePolicy
+from sidecar.model.state_words import Address, Delete, Page, Put, Reading, Record
+from sidecar.state.batching import Batcher
+from sidecar.state.copies import READ_BATCH, Copies
+from sidecar.state.failures import Failures
+from sidecar.state.hinting import CoalescedHints
+from sidecar.state.ports import Notifier, Policies, Truth
+
+PAGE_SIZE_DEFAULT = 100
+PAGE_SIZE_MAX = 1000
+TOPIC = "state"
+_CLEAR_BATCH = 500
+
+
+class StateStore:
+    """Get, Put, Delete, Has, List, Size and Clear, from any pod."""
+
+    def __init__(
+        self,
+        truth: Truth,
+        copies: Copies,
+        notifier: Notifier,
+        policies: Policies,
+        *,
+        monotonic: Callable[[], float],
+    ) -> None:
+        self._truth = truth
+        self._copies = copies
+        self._hints = CoalescedHints(notifier, TOPIC)
+        self._policies = policies
+        self._monotonic = monotonic
+        self._failures = Failures(monotonic)
+        self._put_batch = Batcher(
+            truth.put, name_of=lambda put: put.key, bytes_of=lambda put: len(put.value)
+        )
+        self._get_batch = Batcher(truth.get, name_of=lambda address: address.key, size=READ_BATCH)
+
+    async def get(self, key: str, *, strong: bool = False) -> Record:
+        check_key(key)
+        address = await self._address(key)
+        record = None if strong else await self._copies.find(address)
+        if record is None:
+            record = (await self._read(address)).record
+        if record is None or record.value is None:
+            raise NotFound(f"there is no entry {key}")
+        return record
+
+    async def has(self, key: str) -> bool:
+        check_key(key)
+        record = (await self._read(await self._address(key))).record
+        return record is not None and record.value is not None
+
+    async def put(self, put: Put) -> Record:
+        check_put(put)
+        policy = await self._policy(put.key)
+        address = Address(put.key, policy.version if policy else None)
+        if policy and policy.ttl_seconds and put.ttl_seconds is None:
+            put = replace(put, ttl_seconds=max(policy.ttl_seconds, OWNED_TTL_SECONDS_MIN))
+        asked = self._monotonic()
+        try:
+            written = await self._write(put, address)
+        except SidecarError as error:
+            raise self._failures.persist(error) from error
+        assert written.record is not None  # noqa: S101 - what was written is there
+        self._changed(address, written, asked)
+        return written.record
+
+    def returned(self, key: str, state_version: int) -> None:
+        """A run that was completed on this pod has returned this state: it is stored already."""
+        self._copies.outdated(Address(key, state_version))
+
+    async def delete(self, delete: Delete) -> bool:
+        """Whether there was an entry."""
+        check_delete(delete)
+        address = await self._address(delete.key)
+        asked = self._monotonic()
+        try:
+            if delete.run is None:
+                gone = await self._truth.delete(delete)
+            else:
+                version = _written_version(address)
+                gone = await self._truth.delete_fenced(delete, delete.run, version)
+        except SidecarError as error:
+            raise self._failures.persist(error) from error
+        if gone is not None:
+            self._changed(address, gone, asked)
+            return True
+        if delete.expected_version is not None:
+            raise Conflict(f"{delete.key} does not have version {delete.expected_version}")
+        # Somebody else deleted it: whoever asks here next must not get a copy from before that.
+        await self._read(address)
+        return False
+
+    async def list_page(self, prefix: str, *, after: str = "", limit: int = 0) -> Page:
+        check_prefix(prefix)
+        if not 0 <= limit <= PAGE_SIZE_MAX:
+            raise InvalidArgument("page_size", f"must be 0 to {PAGE_SIZE_MAX}")
+        try:
+            return await self._truth.page(prefix, after, limit or PAGE_SIZE_DEFAULT)
+        except StoreUnavailable as error:
+            raise self._failures.load(error) from error
+
+    async def size(self, prefix: str) -> int:
+        check_prefix(prefix)
+        try:
+            return await self._truth.size(prefix)
+        except StoreUnavailable as error:
+            raise self._failures.load(error) from error
+
+    async def clear(self, prefix: str) -> int:
+        """How many entries were deleted. If it fails half-way it may be repeated."""
+        check_prefix(prefix)
+        deleted, after = 0, ""
+        while True:
+            asked = self._monotonic()
+            try:
+                gone, live = await self._truth.clear(prefix, after, _CLEAR_BATCH)
+            except StoreUnavailable as error:
+                raise self._failures.persist(error) from error
+            deleted += live
+            for reading in gone:
+                assert reading.record is not None  # noqa: S101 - a tombstone
+                after = max(after, reading.record.key)
+                self._changed(Address(reading.record.key), reading, asked)
+            if len(gone) < _CLEAR_BATCH:
+                return deleted
+
+    async def _write(self, put: Put, address: Address) -> Reading:
+        if put.run is not None:
+            return await self._truth.put_fenced(put, put.run, _written_version(address))
+        written = await self._put_batch(put)
+        if isinstance(written, SidecarError):
+            raise written
+        return written
+
+    async def _read(self, address: Address) -> Reading:
+        asked = self._monotonic()
+        try:
+            reading = await self._get_batch(address)
+        except StoreUnavailable as error:
+            raise self._failures.load(error) from error
+        self._copies.read(address, reading, asked)
+        return reading
+
+    async def _address(self, key: str) -> Address:
+        policy = await self._policy(key)
+        return Address(key, policy.version if policy else None)
+
+    async def _policy(self, key: str) -> StatePolicy | None:
+        owner = owner_of(key)
+        if owner is None:
+            return None
+        try:
+            return await self._policies(owner)
+        except StoreUnavailable as error:
+            raise self._failures.load(error) from error
+
+    def _changed(self, address: Address, reading: Reading, asked: float) -> None:
+        self._copies.read(address, reading, asked)
+        self._hints.notify()
+
+
+def _written_version(address: Address) -> int:
+    """An owner that this pod does not know has declared nothing else than version 1."""
+    return address.state_version or (1 if owner_of(address.key) else 0)
