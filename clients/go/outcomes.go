@@ -1,0 +1,125 @@
+package baton
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	pb "github.com/baton-sidecar/baton/clients/go/batonv1"
+)
+
+// Result is a success with a value and a new owned state; both are committed together.
+type Result struct {
+	// Value is kept with the run: nil for none, bytes, or anything that JSON can say.
+	Value any
+	// State replaces the owned state: bytes, or anything that JSON can say. nil leaves it as it is.
+	State any
+}
+
+// Skip is returned by a handler that declines its run: no error, no retry.
+type Skip struct{ Reason string }
+
+func (s Skip) Error() string { return "skipped: " + s.Reason }
+
+// Retry is returned by a handler whose attempt failed where another may do better.
+type Retry struct {
+	Message string
+	// After is the earliest time from now for the next attempt; 0: the schedule's back-off.
+	After time.Duration
+	// Code is a short code of the app's own.
+	Code string
+	// State replaces the owned state although the attempt failed; nil leaves it as it is.
+	State any
+}
+
+func (r Retry) Error() string { return r.Message }
+
+// Fail is returned by a handler whose run has failed for good.
+type Fail struct {
+	Message string
+	// Code is a short code of the app's own.
+	Code string
+	// State replaces the owned state although the run failed; nil leaves it as it is.
+	State any
+}
+
+func (f Fail) Error() string { return f.Message }
+
+const codeBytesMax = 255
+
+// answered is what a handler's success becomes.
+func answered(value any) (*pb.ExecuteResponse, error) {
+	result, ok := value.(Result)
+	if !ok {
+		result = Result{Value: value}
+	}
+	succeeded := &pb.Succeeded{}
+	var err error
+	if result.Value != nil {
+		if succeeded.Result, err = encode(result.Value); err != nil {
+			return nil, err
+		}
+	}
+	if succeeded.State, err = optional(result.State); err != nil {
+		return nil, err
+	}
+	return &pb.ExecuteResponse{Outcome: &pb.ExecuteResponse_Succeeded{Succeeded: succeeded}}, nil
+}
+
+// declared is the outcome that a handler chose by its error; nil: it chose none.
+func declared(err error) (*pb.ExecuteResponse, error) {
+	var skip Skip
+	var retry Retry
+	var fail Fail
+	switch {
+	case errors.As(err, &skip):
+		skipped := &pb.Skipped{Reason: skip.Reason}
+		return &pb.ExecuteResponse{Outcome: &pb.ExecuteResponse_Skipped{Skipped: skipped}}, nil
+	case errors.As(err, &retry):
+		failed := &pb.Failed{Message: retry.Message, Code: retry.Code, Retryable: true}
+		if retry.After > 0 {
+			failed.RetryAfter = durationpb.New(retry.After)
+		}
+		return withState(failed, retry.State)
+	case errors.As(err, &fail):
+		return withState(&pb.Failed{Message: fail.Message, Code: fail.Code}, fail.State)
+	}
+	return nil, nil
+}
+
+// unexpected is the outcome of any other error. Its text may hold secrets, so only its type is told.
+func unexpected(err error) *pb.ExecuteResponse {
+	name := typeName(err)
+	failed := &pb.Failed{Message: "unhandled " + name, Code: name[:min(len(name), codeBytesMax)], Retryable: true}
+	return &pb.ExecuteResponse{Outcome: &pb.ExecuteResponse_Failed{Failed: failed}}
+}
+
+func withState(failed *pb.Failed, state any) (*pb.ExecuteResponse, error) {
+	var err error
+	failed.State, err = optional(state)
+	return &pb.ExecuteResponse{Outcome: &pb.ExecuteResponse_Failed{Failed: failed}}, err
+}
+
+// typeName is the type of an error below the text that fmt.Errorf put around it, or of ours the reason.
+func typeName(err error) string {
+	var failed *Error
+	if errors.As(err, &failed) {
+		return failed.Reason
+	}
+	name := reflect.TypeOf(err).String()
+	if inner := errors.Unwrap(err); inner != nil && name == "*fmt.wrapError" {
+		return typeName(inner)
+	}
+	return name
+}
+
+// panicked is what a handler or hook that panicked is taken to have returned.
+type panicked struct {
+	value any
+	stack []byte
+}
+
+func (p panicked) Error() string { return fmt.Sprintf("panic: %v\n%s", p.value, p.stack) }

@@ -1,0 +1,56 @@
+import dev.baton.Baton;
+import dev.baton.Ending.Retry;
+import dev.baton.Result;
+import java.time.Duration;
+
+public class Main {
+  record Cleanup(int days) {}
+
+  record Runs(int runs) {}
+
+  record Order(int order) {}
+
+  record Count(long count) {}
+
+  public static void main(String[] args) throws Exception {
+    Baton app = new Baton();
+
+    app.onBecomeLeader(
+        cluster -> System.out.println("leading " + cluster.group() + ", term " + cluster.epoch()));
+    app.onLoseLeadership(
+        (cluster, reason) -> System.out.println("no longer leading " + cluster.group()));
+
+    // When it runs is said in the sidecar's configuration.
+    app.schedule("daily-cleanup", context -> {
+      Cleanup cleanup = context.payload(Cleanup.class);
+      Runs state = context.state(Runs.class, new Runs(0));
+      return Result.of(cleanup).withState(new Runs(state.runs() + 1)); // committed together
+    });
+
+    app.schedule("order-flow", context -> {
+      Order order = context.payload(Order.class);
+      String charge = context.step("charge", String.class, () -> charge(order)); // once per run
+      if (!context.deferred("approval").await(Boolean.class)) { // may take days
+        throw new Retry("not approved").after(Duration.ofMinutes(1));
+      }
+      context.step("ship", () -> System.out.println("shipped " + charge));
+      return Result.done();
+    });
+
+    // One in the whole cluster.
+    app.singleton("coordinator", context -> {
+      long count = context.state(Count.class, new Count(0)).count();
+      while (!context.isDraining()) {
+        context.putState(new Count(++count));
+        context.awaitDraining(Duration.ofSeconds(1)); // interrupted when it must stop
+      }
+      return Result.done();
+    });
+
+    app.run(); // 127.0.0.1:50051, beside a sidecar at 127.0.0.1:9401
+  }
+
+  private static String charge(Order order) {
+    return "order " + order.order();
+  }
+}

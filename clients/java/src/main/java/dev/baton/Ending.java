@@ -1,0 +1,109 @@
+package dev.baton;
+
+import dev.baton.v1.ExecuteResponse;
+import dev.baton.v1.Failed;
+import dev.baton.v1.Skipped;
+import java.time.Duration;
+
+/** How a run ends other than by success; thrown by handlers, or by what they call. */
+public abstract sealed class Ending extends RuntimeException {
+  private static final long serialVersionUID = 1L;
+  private static final int CODE_MAX = 255;
+
+  private Ending(String message) {
+    super(message);
+  }
+
+  abstract ExecuteResponse response();
+
+  /** The app declines this run: no error, no retry. */
+  public static final class Skip extends Ending {
+    /** Declines, for this reason. */
+    public Skip(String reason) {
+      super(reason);
+    }
+
+    @Override
+    ExecuteResponse response() {
+      Skipped skipped = Skipped.newBuilder().setReason(getMessage()).build();
+      return ExecuteResponse.newBuilder().setSkipped(skipped).build();
+    }
+  }
+
+  /** This attempt failed; another may do better. */
+  public static final class Retry extends Ending {
+    private final transient Failed.Builder failed = Failed.newBuilder().setRetryable(true);
+
+    /** Failed with this message, for a person. */
+    public Retry(String message) {
+      super(message);
+      failed.setMessage(message);
+    }
+
+    /** Try again no earlier than this from now. */
+    public Retry after(Duration time) {
+      failed.setRetryAfter(Times.message(time));
+      return this;
+    }
+
+    /** A short code, for programs. */
+    public Retry code(String code) {
+      failed.setCode(code);
+      return this;
+    }
+
+    /** The new owned state, although the attempt failed. */
+    public Retry state(Object state) {
+      failed.setState(Json.toBytes(state));
+      return this;
+    }
+
+    @Override
+    ExecuteResponse response() {
+      return ExecuteResponse.newBuilder().setFailed(failed).build();
+    }
+  }
+
+  /** This run failed for good. */
+  public static final class Fail extends Ending {
+    private final transient Failed.Builder failed = Failed.newBuilder();
+
+    /** Failed with this message, for a person. */
+    public Fail(String message) {
+      super(message);
+      failed.setMessage(message);
+    }
+
+    /** A short code, for programs. */
+    public Fail code(String code) {
+      failed.setCode(code);
+      return this;
+    }
+
+    /** The new owned state, although the run failed. */
+    public Fail state(Object state) {
+      failed.setState(Json.toBytes(state));
+      return this;
+    }
+
+    @Override
+    ExecuteResponse response() {
+      return ExecuteResponse.newBuilder().setFailed(failed).build();
+    }
+  }
+
+  /**
+   * The answer for anything that a handler threw. The text of an unexpected one may hold secrets,
+   * so only its type is told; the whole of it is in the app's own log.
+   */
+  static ExecuteResponse response(Throwable thrown) {
+    if (thrown instanceof Ending ending) {
+      return ending.response();
+    }
+    String name = thrown.getClass().getSimpleName();
+    String code = name.substring(0, Math.min(name.length(), CODE_MAX));
+    Failed.Builder failed =
+        Failed.newBuilder().setMessage("unhandled " + name).setCode(code).setRetryable(true);
+    return ExecuteResponse.newBuilder().setFailed(failed).build();
+  }
+}

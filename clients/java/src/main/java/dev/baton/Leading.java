@@ -1,0 +1,240 @@
+package dev.baton;
+
+import dev.baton.v1.Leader;
+import dev.baton.v1.LossReason;
+import java.lang.System.Logger.Level;
+import java.time.Duration;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.locks.ReentrantLock;
+
+/**
+ * A term from its beginning to its end: hooks, watch, attempts, and their cancellation.
+ *
+ * <p>Guarantees: the become hook of a term begins only when everything of the term before has
+ * ended; what runs in a term is told to stop as soon as the term ends or its trust has run out; and
+ * what {@link #lose} gives is completed only when all of it has stopped, because that lets the
+ * successor begin.
+ */
+final class Leading {
+  private static final System.Logger LOG = System.getLogger("baton");
+  private static final long CHECK_MIN_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
+  private static final long CHECK_MAX_NANOS = TimeUnit.MILLISECONDS.toNanos(200);
+
+  final Terms terms;
+  final Clock clock;
+  private final Sidecar sidecar;
+  private final Hooks hooks;
+  private final ExecutorService threads;
+  private final ScheduledExecutorService timer;
+  private final Map<String, ReentrantLock> locks = new ConcurrentHashMap<>();
+  private final Map<String, CompletableFuture<Boolean>> endings = new ConcurrentHashMap<>();
+  private final Map<Term, Watch<Leader>> watches = new ConcurrentHashMap<>();
+  private final Set<Term> live = new HashSet<>(); // open, or being ended; guarded by itself
+  private volatile boolean stopping;
+
+  Leading(
+      Sidecar sidecar,
+      Hooks hooks,
+      Clock clock,
+      ExecutorService threads,
+      ScheduledExecutorService timer) {
+    this.sidecar = sidecar;
+    this.hooks = hooks;
+    this.clock = clock;
+    this.threads = threads;
+    this.timer = timer;
+    terms = new Terms(clock);
+  }
+
+  /** From now on no term is taken up. */
+  void stopping() {
+    stopping = true;
+  }
+
+  boolean isStopping() {
+    return stopping;
+  }
+
+  /** The open term with that epoch. */
+  Optional<Term> term(String group, long epoch) {
+    return terms.get(group).filter(term -> term.epoch == epoch && term.trustLeft() > 0);
+  }
+
+  /** Opens the term, unless it is old news; returns when the hook is through. */
+  void become(ClusterContext context, Long trustedUntil) throws Exception {
+    String group = context.group();
+    if (!terms.isNews(group, context.epoch())) {
+      return;
+    }
+    // The end of an older term may never have been told; one just told may still be going on.
+    lose(context, LossReason.LOSS_REASON_UNSPECIFIED, context.epoch() - 1).get();
+    ReentrantLock lock = lock(group);
+    lock.lockInterruptibly();
+    try {
+      Optional<Term> term = terms.open(group, context.epoch(), trustedUntil);
+      if (term.isPresent()) {
+        takeUp(term.get(), context);
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Ends the term at once; completed when all has stopped, with whether the hook agreed. */
+  CompletableFuture<Boolean> lose(ClusterContext context, LossReason reason, long epoch) {
+    String group = context.group();
+    terms
+        .close(group, epoch)
+        .ifPresent(term -> endings.put(group, ending(term, context, reason)));
+    return endings.getOrDefault(group, CompletableFuture.completedFuture(true));
+  }
+
+  /** Ends every term because the app stops; waits for it no longer than `time`. */
+  void endAll(Duration time) throws InterruptedException {
+    stopping();
+    for (Term term : terms.all()) {
+      ClusterContext context = new ClusterContext("", "", term.group, false, term.epoch, "", "");
+      lose(context, LossReason.LOSS_REASON_SHUTDOWN, term.epoch);
+    }
+    CompletableFuture<?>[] pending = endings.values().toArray(CompletableFuture<?>[]::new);
+    try {
+      CompletableFuture.allOf(pending).get(time.toNanos(), TimeUnit.NANOSECONDS);
+    } catch (TimeoutException late) {
+      LOG.log(Level.WARNING, "handlers have not stopped within {0}", time);
+    } catch (ExecutionException impossible) {
+      throw new IllegalStateException(impossible);
+    }
+  }
+
+  /** Waits until no term is open, and none is being ended. */
+  void awaitIdle() throws InterruptedException {
+    synchronized (live) {
+      while (!live.isEmpty()) {
+        live.wait();
+      }
+    }
+  }
+
+  /** The groups that are led, or being handed over. */
+  List<String> groups() {
+    synchronized (live) {
+      return live.stream().map(term -> term.group).toList();
+    }
+  }
+
+  private void takeUp(Term term, ClusterContext context) throws Exception {
+    synchronized (live) {
+      live.add(term);
+    }
+    threads.execute(() -> watch(term));
+    enforce(term, false);
+    LOG.log(Level.INFO, () -> "leading " + describe(term));
+    try {
+      Hooks.Become hook = hooks.become.get(term.group);
+      if (hook != null) {
+        hook.became(context);
+      }
+    } catch (Throwable error) {
+      term.refuse();
+      closeWatch(term);
+      throw error;
+    }
+  }
+
+  private CompletableFuture<Boolean> ending(
+      Term term, ClusterContext context, LossReason reason) {
+    closeWatch(term);
+    term.stopAttempts();
+    LOG.log(Level.INFO, () -> "no longer leading " + describe(term) + ": " + reason);
+    return CompletableFuture.supplyAsync(
+        () -> end(term, context.lost(term.epoch), reason), Cluster.carriedInto(threads));
+  }
+
+  private boolean end(Term term, ClusterContext context, LossReason reason) {
+    ReentrantLock lock = lock(term.group);
+    lock.lock(); // a become hook may still be unwinding
+    try {
+      term.awaitAttempts();
+      Hooks.Lose hook = hooks.lose.get(term.group);
+      if (hook != null) {
+        hook.lost(context, reason);
+      }
+      return true;
+    } catch (Throwable error) {
+      LOG.log(Level.ERROR, () -> "the hook for losing " + describe(term) + " failed", error);
+      return false;
+    } finally {
+      lock.unlock();
+      synchronized (live) {
+        live.remove(term);
+        live.notifyAll();
+      }
+    }
+  }
+
+  /** Renews trust for as long as the term is open; a broken stream is opened again. */
+  private void watch(Term term) {
+    Backoff backoff = new Backoff(Duration.ofMillis(100), Duration.ofSeconds(1));
+    Level level = Level.WARNING;
+    while (!term.isClosed()) {
+      try (Watch<Leader> watch = sidecar.leadership().watch(term.group)) {
+        watches.put(term, watch);
+        while (!term.isClosed() && watch.hasNext()) {
+          long readAt = clock.earliest();
+          term.hear(watch.next(), readAt);
+          backoff.reset();
+          level = Level.WARNING;
+        }
+      } catch (BatonException error) {
+        LOG.log(level, "watching {0}: {1}: {2}", term.group, error.reason(), error.getMessage());
+        level = Level.DEBUG; // once is enough until it works again
+        if (!term.isClosed() && !Backoff.slept(backoff.next())) {
+          break;
+        }
+      }
+    }
+    watches.remove(term);
+  }
+
+  private void closeWatch(Term term) {
+    Watch<Leader> watch = watches.get(term);
+    if (watch != null) {
+      watch.close();
+    }
+  }
+
+  /**
+   * Stops what still runs when trust was not renewed in time. It must be found out twice: a process
+   * that was frozen finds the timer before the renewal that waits in the socket.
+   */
+  private void enforce(Term term, boolean ranOutBefore) {
+    long left = term.trustLeft();
+    boolean ranOut = left <= 0;
+    if (ranOut && ranOutBefore && term.stopAttempts() > 0) {
+      LOG.log(Level.WARNING, () -> "trust has run out in " + describe(term));
+    }
+    if (!term.isClosed() && !timer.isShutdown()) {
+      long pause = Math.min(Math.max(left, CHECK_MIN_NANOS), CHECK_MAX_NANOS);
+      timer.schedule(() -> enforce(term, ranOut), pause, TimeUnit.NANOSECONDS);
+    }
+  }
+
+  private ReentrantLock lock(String group) {
+    return locks.computeIfAbsent(group, unused -> new ReentrantLock());
+  }
+
+  private static String describe(Term term) {
+    return term.group + ", epoch " + Long.toUnsignedString(term.epoch);
+  }
+}

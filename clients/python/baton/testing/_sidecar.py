@@ -1,0 +1,227 @@
+"""The fake itself: it serves the API, and calls the app as a sidecar would."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Self
+
+import grpc
+import grpc.aio
+
+from baton._values import to_bytes
+from baton.testing._common import Call, Terms, now
+from baton.testing._deferreds import FakeDeferreds, FakeIds
+from baton.testing._delivery import Delivery
+from baton.testing._leadership import FakeLeadership
+from baton.testing._runs import FakeRuns, RunBook, RunRecord
+from baton.testing._schedules import FakeSchedules
+from baton.testing._state import FakeState, Store
+from baton.v1 import callback_pb2 as pb
+from baton.v1 import deferreds_pb2, runs_pb2
+from baton.v1.callback_pb2_grpc import AppCallbackStub
+from baton.v1.deferreds_pb2_grpc import add_DeferredsServicer_to_server
+from baton.v1.ids_pb2_grpc import add_IdsServicer_to_server
+from baton.v1.leadership_pb2_grpc import add_LeadershipServicer_to_server
+from baton.v1.runs_pb2_grpc import add_RunsServicer_to_server
+from baton.v1.schedules_pb2_grpc import add_SchedulesServicer_to_server
+from baton.v1.state_pb2_grpc import add_StateServicer_to_server
+
+if TYPE_CHECKING:
+    from baton._app import Baton
+
+CALLBACK_SECONDS = 10.0
+
+
+class FakeSidecar:
+    """A sidecar in memory; `async with` starts it, `call_app_at` tells it where the app is."""
+
+    def __init__(
+        self,
+        groups: Sequence[str] = ("default",),
+        *,
+        address: str = "127.0.0.1:0",
+        app_token: str = "",
+        api_token: str = "",
+        drain_seconds: float = 1.0,
+    ) -> None:
+        self.address = address
+        self._app_token, self._api_token = app_token, api_token
+        self._drain_seconds = drain_seconds
+        self._terms = Terms(groups)
+        self._book = RunBook(self._terms)
+        self._store = Store()
+        self._deferreds = FakeDeferreds(self._book)
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._server: grpc.aio.Server | None = None
+        self._channel: grpc.aio.Channel | None = None
+        self._delivery: Delivery | None = None
+
+    @classmethod
+    @asynccontextmanager
+    async def beside(cls, app: Baton, **options: Any) -> AsyncIterator[Self]:
+        """The fake and the app, both served on free ports; options as for the class."""
+        async with (
+            cls(**options) as sidecar,
+            app.serving("127.0.0.1:0", sidecar.address) as address,
+        ):
+            sidecar.call_app_at(address)
+            yield sidecar
+
+    async def __aenter__(self) -> Self:
+        interceptors = [_TokenCheck(self._api_token)] if self._api_token else []
+        self._server = server = grpc.aio.server(interceptors=interceptors)
+        add_LeadershipServicer_to_server(FakeLeadership(self._terms, self._hand_over), server)
+        add_RunsServicer_to_server(FakeRuns(self._book), server)
+        add_StateServicer_to_server(FakeState(self._store, self._book), server)
+        add_DeferredsServicer_to_server(self._deferreds, server)
+        add_SchedulesServicer_to_server(FakeSchedules(self._book, self._deliver_if_led), server)
+        add_IdsServicer_to_server(FakeIds(), server)
+        port = server.add_insecure_port(self.address)
+        await server.start()
+        self.address = f"{self.address.rpartition(':')[0]}:{port}"
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._channel is not None:
+            await self._channel.close(None)
+        if self._server is not None:
+            await self._server.stop(None)
+
+    def call_app_at(self, address: str) -> None:
+        """Where the app listens."""
+        options = [("grpc.enable_http_proxy", 0)]
+        self._channel = grpc.aio.insecure_channel(address, options=options)
+        metadata = (("baton-token", self._app_token),) if self._app_token else ()
+        stub = AppCallbackStub(self._channel)
+        self._delivery = Delivery(stub, metadata, self._terms, self._book, self._store)
+
+    async def lead(self, group: str = "default", *, trusted_seconds: float = 3.0) -> int:
+        """Begins a term and tells the app; its epoch. An error of the app is raised."""
+        term = self._terms.begin(group, trusted_seconds)
+        leader = self._terms.leader(group)
+        request = pb.OnBecomeLeaderRequest(
+            context=self._app.context(group, term.epoch, is_leader=True),
+            trusted_for=leader.trusted_for,
+            trusted_until_boottime=leader.trusted_until_boottime,
+        )
+        await self._terms.ring()
+        try:
+            await self._app.call(self._app.stub.OnBecomeLeader, request, CALLBACK_SECONDS)
+        except grpc.aio.AioRpcError:
+            await self.lose(group, pb.LOSS_REASON_APP_UNHEALTHY)
+            raise
+        return term.epoch
+
+    async def lose(
+        self, group: str = "default", reason: pb.LossReason = pb.LOSS_REASON_LEASE_LOST
+    ) -> None:
+        """Ends the term as it does when the lease is lost: cancels its runs, tells the app."""
+        term = self._terms.groups[group]
+        term.leads = term.draining = False
+        await self._app.cancel(group)
+        request = pb.OnLoseLeadershipRequest(
+            context=self._app.context(group, term.epoch, is_leader=False),
+            reason=reason,
+            deadline=now() + timedelta(seconds=CALLBACK_SECONDS),
+        )
+        await self._app.call(self._app.stub.OnLoseLeadership, request, CALLBACK_SECONDS)
+        await self._terms.ring()
+
+    async def drain(self, group: str = "default") -> None:
+        """Says that the hand-over has begun; `lose` ends it."""
+        self._terms.groups[group].draining = True
+        await self._terms.ring()
+
+    def freeze(self) -> None:
+        """From now on Watch is silent, as if this process had stopped: trust runs out."""
+        self._terms.renewing = False
+
+    async def execute(
+        self,
+        name: str,
+        payload: Any = b"",
+        *,
+        group: str = "default",
+        kind: runs_pb2.RunKind = runs_pb2.RUN_KIND_SCHEDULE,
+        attempts: int = 1,
+    ) -> runs_pb2.Run:
+        """A new run, delivered at once and again at once after failures; as it is then."""
+        record = self._book.add(name, group, kind, to_bytes(payload))
+        return await self.resume(record.run.run_id, attempts=attempts)
+
+    async def resume(self, run_id: int, *, attempts: int = 1) -> runs_pb2.Run:
+        """Delivers a run that has not ended, as a new leader does, with its checkpoints."""
+        return await self._app.deliver(self._book.records[run_id], attempts)
+
+    def state(self, key: str) -> bytes | None:
+        """The value of an entry, such as `schedule-state:report`."""
+        entry = self._store.get(key)
+        return entry.value if entry else None
+
+    def set_state(self, key: str, value: Any) -> None:
+        """Writes an entry past all rules, as a test's starting point."""
+        self._store.put(key, to_bytes(value))
+
+    def runs(self) -> list[runs_pb2.Run]:
+        """All runs as they are now, oldest first."""
+        return [record.run for record in self._book.records.values()]
+
+    def deferreds(self) -> list[deferreds_pb2.Deferred]:
+        """All deferreds as they are now, oldest first, each with its token."""
+        return self._deferreds.all()
+
+    @property
+    def _app(self) -> Delivery:
+        if self._delivery is None:
+            raise RuntimeError("call_app_at first: the fake does not know where the app is")
+        return self._delivery
+
+    def _hand_over(self, group: str) -> None:
+        if not self._terms.groups[group].draining:
+            self._terms.groups[group].draining = True
+            self._spawn(self._handed_over(group))
+
+    async def _handed_over(self, group: str) -> None:
+        await self._terms.ring()
+        await self._app.settle(group, self._drain_seconds)
+        await self.lose(group, pb.LOSS_REASON_RESIGNED)
+
+    def _deliver_if_led(self, record: RunRecord) -> None:
+        if self._terms.groups[record.run.group].leads:
+            self._spawn(self._app.deliver(record, attempts=1))
+
+    def _spawn(self, coroutine: Coroutine[Any, Any, Any]) -> None:
+        task = asyncio.create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+class _TokenCheck(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
+    """Refuses every call without the token."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+
+    async def intercept_service(
+        self,
+        continuation: Callable[
+            [grpc.HandlerCallDetails], Awaitable[grpc.RpcMethodHandler[Any, Any]]
+        ],
+        details: grpc.HandlerCallDetails,
+    ) -> grpc.RpcMethodHandler[Any, Any]:
+        handler = await continuation(details)
+        if ("baton-token", self._token) in [(m[0], m[1]) for m in details.invocation_metadata]:
+            return handler
+
+        async def refuse(_: Any, call: Call) -> None:
+            await call.abort(grpc.StatusCode.UNAUTHENTICATED, "baton-token is missing or wrong")
+
+        if handler.response_streaming:
+            return grpc.unary_stream_rpc_method_handler(refuse)
+        return grpc.unary_unary_rpc_method_handler(refuse)
