@@ -1,0 +1,1 @@
+"""Ratios against peers and raw costs, each pair in one run. `make bench` writes the report."""

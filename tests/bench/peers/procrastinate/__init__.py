@@ -1,0 +1,1 @@
+"""procrastinate: a task queue in Postgres whose periodic tasks need no leader."""

@@ -1,0 +1,179 @@
+"""The pool on a real Postgres: bounded, self-healing, and fit for a pooler."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from time import monotonic
+
+import psycopg
+import pytest
+
+from sidecar.adapters.postgres.database import Database
+from sidecar.adapters.postgres.migrate import migrate
+from sidecar.model.errors import AnswerLost, StoreRefused, StoreUnavailable
+from tests.lab.proxy import FaultProxy
+
+QUERY = "health/select_one"
+
+
+@pytest.fixture
+async def open_database(database_url: str) -> AsyncIterator[Callable[..., Database]]:
+    opened: list[Database] = []
+
+    def open_(url: str = database_url, *, size: int = 2, seconds: float = 1.0) -> Database:
+        opened.append(Database(lambda: url, schema="baton", size=size, statement_seconds=seconds))
+        return opened[-1]
+
+    yield open_
+    for database in opened:
+        await database.close()
+
+
+async def test_it_answers_and_keeps_one_connection(open_database: Callable[..., Database]) -> None:
+    database = open_database()
+    assert await database.fetch_one(QUERY) == {"one": 1}
+    await asyncio.gather(*(database.fetch(QUERY) for _ in range(20)))
+    assert database.open_connections <= 2
+
+
+async def test_a_silent_server_costs_the_limit_and_no_more(
+    open_database: Callable[..., Database], database_url: str
+) -> None:
+    """The trap: cancelling a psycopg call on a half-open connection returns many seconds late."""
+    with FaultProxy.before(database_url) as wire:
+        database = open_database(wire.url(database_url), seconds=0.5)
+        await database.fetch(QUERY)
+        wire.silence()
+        started = monotonic()
+        with pytest.raises(AnswerLost):
+            await database.fetch(QUERY)
+        assert monotonic() - started < 2
+        wire.heal()
+        assert await database.fetch_one(QUERY) == {"one": 1}
+
+
+async def test_cancelling_a_call_on_a_silent_server_returns_at_once(
+    open_database: Callable[..., Database], database_url: str
+) -> None:
+    with FaultProxy.before(database_url) as wire:
+        database = open_database(wire.url(database_url), seconds=30.0)
+        await database.fetch(QUERY)
+        wire.silence()
+        call = asyncio.create_task(database.fetch(QUERY))
+        await asyncio.sleep(0.1)
+        started = monotonic()
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        assert monotonic() - started < 2
+
+
+async def test_a_cut_connection_is_replaced(
+    open_database: Callable[..., Database], database_url: str
+) -> None:
+    with FaultProxy.before(database_url) as wire:
+        database = open_database(wire.url(database_url))
+        await database.fetch(QUERY)
+        wire.cut()
+        with pytest.raises(StoreUnavailable):
+            await database.fetch(QUERY)
+        assert await database.fetch_one(QUERY) == {"one": 1}
+        assert database.open_connections == 1
+
+
+async def test_nobody_there_fails_at_once(open_database: Callable[..., Database]) -> None:
+    database = open_database("postgresql://u:p@127.0.0.1:1/nowhere")
+    with pytest.raises(StoreUnavailable):
+        await database.fetch(QUERY)
+    assert database.open_connections == 0
+
+
+async def test_a_full_pool_says_so(open_database: Callable[..., Database]) -> None:
+    database = open_database(size=1)
+    async with database.transaction():
+        with pytest.raises(StoreUnavailable, match="all 1 connections busy"):
+            await database.fetch(QUERY, seconds=0.2)
+    assert await database.fetch_one(QUERY) == {"one": 1}
+
+
+async def test_a_failed_transaction_changes_nothing(
+    open_database: Callable[..., Database], database_url: str
+) -> None:
+    database = open_database()
+    await migrate(database_url, "baton")
+
+    async def fail() -> None:
+        async with database.transaction() as transaction:
+            await transaction.run("INSERT INTO baton.cluster (name) VALUES ('x')")
+            raise ValueError("on purpose")
+
+    with pytest.raises(ValueError, match="on purpose"):
+        await fail()
+    async with database.transaction() as transaction:
+        assert await transaction.run("SELECT name FROM baton.cluster") == []
+
+
+async def test_a_transaction_left_idle_is_ended_by_the_server(
+    open_database: Callable[..., Database],
+) -> None:
+    """G8: a frozen writer does not hold the term's row for longer than a lease."""
+    database = open_database(seconds=0.3)
+    with pytest.raises(StoreUnavailable):
+        async with database.transaction(seconds=5):
+            await asyncio.sleep(0.6)
+    assert await database.fetch_one(QUERY) == {"one": 1}
+
+
+async def test_a_missing_table_is_refused_with_its_name(
+    open_database: Callable[..., Database],
+) -> None:
+    with pytest.raises(StoreRefused, match="meta"):
+        await open_database().fetch("cluster/schema_version")
+
+
+async def test_the_server_limits_statements_too(open_database: Callable[..., Database]) -> None:
+    database = open_database(seconds=0.7)
+    async with database.transaction() as transaction:
+        rows = await transaction.run(
+            "SELECT current_setting('statement_timeout') AS statement,"
+            " current_setting('idle_in_transaction_session_timeout') AS idle"
+        )
+    assert rows == [{"statement": "700ms", "idle": "700ms"}]
+
+
+async def test_a_changed_url_is_used_at_the_next_connect(database_url: str) -> None:
+    urls = ["postgresql://u:p@127.0.0.1:1/nowhere"]
+    database = Database(lambda: urls[-1], schema="baton", size=1, statement_seconds=1.0)
+    with pytest.raises(StoreUnavailable):
+        await database.fetch(QUERY)
+    urls.append(database_url)
+    assert await database.fetch_one(QUERY) == {"one": 1}
+    await database.close()
+
+
+async def test_connections_carry_their_purpose(
+    open_database: Callable[..., Database], database_url: str
+) -> None:
+    """An operator finds ours in pg_stat_activity."""
+    await open_database().fetch(QUERY)
+    async with await psycopg.AsyncConnection.connect(database_url) as connection:
+        rows = await connection.execute(
+            "SELECT application_name FROM pg_stat_activity WHERE datname = current_database()"
+        )
+        assert ("baton pool",) in await rows.fetchall()
+
+
+async def test_a_call_cancelled_as_it_ends_leaves_no_cut_connection_behind(
+    open_database: Callable[..., Database],
+) -> None:
+    """Cancelled at any moment, the next caller gets an answer."""
+    database = open_database(size=1)
+    await database.fetch(QUERY)
+    for steps in range(60):
+        call = asyncio.create_task(database.fetch(QUERY))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        call.cancel()
+        await asyncio.gather(call, return_exceptions=True)
+        assert await database.fetch_one(QUERY) == {"one": 1}

@@ -1,0 +1,547 @@
+"""Executing runs on a real Postgres: redelivery, retries, overlap, cancellation, drain."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from sidecar.adapters.clock import boottime
+from sidecar.adapters.postgres.run_records import PostgresRunRecords
+from sidecar.callback import Invocation
+from sidecar.config.work import Retry, Schedule
+from sidecar.dispatch import Runs, Slots
+from sidecar.dispatch.completions import Completions
+from sidecar.model.breaker import Breaker
+from sidecar.model.errors import AnswerLost, FailedPrecondition, Fenced, StoreUnavailable
+from sidecar.model.ledger import Claim, Recorded, Report
+from sidecar.model.run import Answer, CallFailed, Declined, Failed, Outcome, Succeeded, Verdict
+from sidecar.model.term import Term
+from sidecar.scheduling import Schedules
+from tests.integration.runs_lab import EVERY_HOUR, FakeApp, Lab, laboratory
+
+QUICK = Retry(attempts=3, initial_seconds=0.05, max_seconds=0.1)
+
+
+@pytest.fixture
+async def lab(database_url: str) -> AsyncIterator[Lab]:
+    async with laboratory(database_url) as lab:
+        yield lab
+
+
+def catalogue(lab: Lab) -> Schedules:
+    return Schedules(lab.schedules, lab.hints, cluster="test")
+
+
+def records(lab: Lab) -> Runs:
+    return Runs(PostgresRunRecords(lab.database, lab.who), lab.hints)
+
+
+async def queued(lab: Lab, definition: Schedule = EVERY_HOUR, count: int = 1) -> list[int]:
+    await lab.add(definition)
+    return [
+        await catalogue(lab).trigger(definition.name, payload=None, request_id="")
+        for _ in range(count)
+    ]
+
+
+def report(claim: Claim, **changes: object) -> Report:
+    verdict = Verdict(Outcome.SUCCEEDED, cause="succeeded", **changes)  # type: ignore[arg-type]
+    return Report(claim.deliveries[0], verdict)
+
+
+async def forever(invocation: Invocation) -> Answer:
+    await asyncio.Event().wait()
+    return Succeeded()
+
+
+# ── G3, G5: terms and attempts ──────────────────────────────────────────────────────────────────
+
+
+async def test_a_run_whose_leader_died_is_delivered_again(lab: Lab) -> None:
+    """G5: the same key, a higher attempt, its checkpoints, no retry used up."""
+    await queued(lab, Schedule(name="hourly", every_seconds=3600.0, retry=Retry(attempts=1)))
+    first = (await lab.runs.claim(await lab.term(), limit=10)).deliveries[0]
+    await records(lab).checkpoint(first.ref, "charge", b"42")
+    app = FakeApp()
+    async with lab.leading(app):
+        (row,) = await lab.ended()
+    (call,) = app.calls
+    assert call.delivery.idempotency_key == first.idempotency_key
+    assert (call.delivery.ref.attempt, call.delivery.failures) == (2, 0)
+    assert [(c.step, c.value) for c in call.checkpoints] == [("charge", b"42")]
+    assert row["outcome"] == "succeeded"
+    assert "leader changed" in [event["cause"] for event in row["history"]]
+
+
+async def test_nothing_is_written_under_an_old_epoch(lab: Lab) -> None:
+    """G3: claim, completion, checkpoint and heartbeat of a term that is over change nothing."""
+    await queued(lab, count=2)
+    old = await lab.term()
+    claim = await lab.runs.claim(old, limit=1)
+    await lab.term()
+    before = await lab.rows()
+    with pytest.raises(Fenced):
+        await lab.runs.complete(old, [report(claim)])
+    with pytest.raises(Fenced):
+        await lab.runs.claim(old, limit=1)
+    with pytest.raises(Fenced):
+        await lab.runs.requeue(old)
+    ref = claim.deliveries[0].ref
+    with pytest.raises(Fenced):
+        await records(lab).checkpoint(ref, "step", b"")
+    with pytest.raises(Fenced):
+        await records(lab).heartbeat(ref, 0.5, "half")
+    assert await lab.rows() == before
+
+
+async def test_only_the_live_attempt_completes_and_only_once(lab: Lab) -> None:
+    """G4, G5: at most one completion is accepted."""
+    await queued(lab)
+    term = await lab.term()
+    claim = await lab.runs.claim(term, limit=1)
+    stale = replace(claim.deliveries[0], ref=replace(claim.deliveries[0].ref, attempt=2))
+    assert await lab.runs.complete(term, [Report(stale, report(claim).verdict)]) == {}
+    assert len(await lab.runs.complete(term, [report(claim)])) == 1
+    failed = Report(claim.deliveries[0], Verdict(Outcome.FAILED, error="late"))
+    assert await lab.runs.complete(term, [failed]) == {}
+    (row,) = await lab.rows()
+    assert (row["outcome"], row["error"]) == ("succeeded", "")
+
+
+async def test_state_and_outcome_commit_together(lab: Lab) -> None:
+    """G6: both or none: a refused completion leaves no state, one that is accepted does."""
+    await queued(lab)
+    old = await lab.term()
+    claim = await lab.runs.claim(old, limit=1)
+    term = await lab.term()
+    with pytest.raises(Fenced):
+        await lab.runs.complete(old, [report(claim, state=b"old")])
+    await lab.runs.requeue(term)
+    again = await lab.runs.claim(term, limit=1)
+    refused = [report(claim, state=b"old")]
+    assert await lab.runs.complete(term, refused) == {}
+    assert await lab.sql("SELECT * FROM baton.state") == []
+    await lab.runs.complete(term, [report(again, state=b"new")])
+    (state,) = await lab.sql("SELECT key, value FROM baton.state")
+    assert (state["key"], state["value"]) == ("schedule-state:hourly", b"new")
+
+
+async def test_a_run_that_kills_every_leader_fails_after_twenty_deliveries(lab: Lab) -> None:
+    """G4: it does not go round for ever."""
+    await queued(lab)
+    for _ in range(20):
+        term = await lab.term()
+        await lab.runs.requeue(term)
+        assert (await lab.runs.claim(term, limit=1)).deliveries
+    ended = await lab.runs.requeue(await lab.term())
+    assert ended.ended[0].outcome is Outcome.FAILED
+    (row,) = await lab.rows()
+    assert "20 deliveries" in row["error"]
+
+
+async def test_the_leader_steps_down_when_it_is_fenced(lab: Lab) -> None:
+    """G3: a write refused under the current term ends it."""
+    await queued(lab)
+    app = FakeApp()
+
+    async def usurped(invocation: Invocation) -> Answer:
+        await lab.term()
+        return Succeeded()
+
+    app.handler = usurped
+    async with lab.leading(app) as tenure:
+        for _ in range(200):
+            if lab.fenced:
+                break
+            await asyncio.sleep(0.02)
+    assert lab.fenced[0] == tenure.term
+
+
+# ── answers ─────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_retries_survive_a_change_of_leader(lab: Lab) -> None:
+    """The count and the due time are in Postgres, not in the leader."""
+    await queued(lab, Schedule(name="hourly", every_seconds=3600.0, retry=QUICK))
+    app = FakeApp()
+
+    async def failing(invocation: Invocation) -> Answer:
+        return CallFailed("INTERNAL", f"attempt {invocation.delivery.ref.attempt}")
+
+    app.handler = failing
+    async with lab.leading(app):
+        await lab.until(lambda rows: rows[0]["failures"] >= 1)
+    async with lab.leading(app):
+        (row,) = await lab.ended()
+    assert (row["outcome"], row["failures"]) == ("failed", 3)
+    assert row["error"] == f"INTERNAL: attempt {row['attempt']}"
+    (meta,) = await lab.sql("SELECT * FROM baton.execution")
+    assert (meta["run_count"], meta["last_success_at"], meta["last_error"]) == (
+        1,
+        None,
+        row["error"],
+    )
+
+
+async def test_an_app_out_of_reach_uses_up_no_retry(lab: Lab) -> None:
+    await queued(lab, Schedule(name="hourly", every_seconds=3600.0, retry=Retry(attempts=1)))
+    answers: list[Answer] = [
+        CallFailed("UNAVAILABLE", "refused", delivered=False),
+        Succeeded(b"done"),
+    ]
+    app = FakeApp()
+
+    async def late(invocation: Invocation) -> Answer:
+        return answers.pop(0)
+
+    app.handler = late
+    async with lab.leading(app):
+        (row,) = await lab.ended()
+    assert (row["outcome"], row["failures"], row["attempts_free"]) == ("succeeded", 0, 1)
+    assert row["result"] == b"done"
+
+
+async def test_an_app_may_decline(lab: Lab) -> None:
+    await queued(lab)
+    app = FakeApp()
+
+    async def declining(invocation: Invocation) -> Answer:
+        return Declined("holiday")
+
+    app.handler = declining
+    async with lab.leading(app):
+        (row,) = await lab.ended()
+    assert (row["outcome"], row["reason"]) == ("skipped", "app_declined")
+    assert row["history"][-1]["cause"] == "holiday"
+
+
+async def test_a_timeout_cancels_the_call_and_is_retried(lab: Lab) -> None:
+    await queued(
+        lab,
+        Schedule(
+            name="hourly",
+            every_seconds=3600.0,
+            timeout_seconds=0.1,
+            retry=Retry(attempts=2, initial_seconds=0.01),
+        ),
+    )
+    app = FakeApp(forever)
+    async with lab.leading(app):
+        (row,) = await lab.ended()
+    assert (row["outcome"], row["error_code"], row["attempt"]) == ("failed", "DEADLINE_EXCEEDED", 2)
+    assert len(app.cancelled) == 2
+
+
+async def test_the_breaker_stops_hammering_an_app_that_fails_every_call(lab: Lab) -> None:
+    await queued(
+        lab, Schedule(name="hourly", every_seconds=3600.0, retry=Retry(attempts=1)), count=10
+    )
+    app = FakeApp()
+    broken = True
+
+    async def sometimes(invocation: Invocation) -> Answer:
+        return CallFailed("INTERNAL", "no") if broken else Succeeded()
+
+    app.handler = sometimes
+    async with lab.leading(app, slots=Slots(1), breaker=Breaker(3, 0.5)):
+        await lab.ended(3)
+        await asyncio.sleep(0.3)
+        assert len(app.calls) == 3
+        broken = False
+        rows = await lab.ended(10)
+    outcomes = [row["outcome"] for row in rows]
+    assert (outcomes.count("failed"), outcomes.count("succeeded")) == (3, 7)
+
+
+async def test_what_was_claimed_ahead_is_not_called_once_the_breaker_is_open(lab: Lab) -> None:
+    """It never reached the app: it waits, and uses up no delivery."""
+    await queued(lab, count=20)
+    app = FakeApp()
+
+    async def breaks_down(invocation: Invocation) -> Answer:
+        await asyncio.sleep(0.02)  # quick enough that some are claimed ahead
+        return Succeeded() if len(app.calls) <= 6 else CallFailed("INTERNAL", "no")
+
+    app.handler = breaks_down
+    async with lab.leading(app, slots=Slots(1), breaker=Breaker(1, 60.0)):
+        rows = await lab.until(lambda rows: sum(row["attempts_free"] for row in rows) > 0)
+        await asyncio.sleep(0.2)
+    assert len(app.calls) == 7
+    ahead = [row for row in rows if row["attempts_free"]]
+    assert {(row["state"], row["error_code"]) for row in ahead} == {("waiting", "UNAVAILABLE")}
+
+
+async def test_no_more_calls_at_once_than_allowed_over_all_groups(lab: Lab) -> None:
+    await queued(lab, count=10)
+    await queued(lab, Schedule(name="second", group="other", every_seconds=3600.0), count=10)
+    app, slots = FakeApp(), Slots(4)
+
+    async def brief(invocation: Invocation) -> Answer:
+        await asyncio.sleep(0.02)
+        return Succeeded()
+
+    app.handler = brief
+    async with lab.leading(app, slots=slots), lab.leading(app, "other", slots=slots):
+        rows = await lab.ended(20)
+    assert app.running_most == 4
+    assert {row["outcome"] for row in rows} == {"succeeded"}
+
+
+# ── overlap ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def overlapping(policy: str) -> Schedule:
+    return Schedule(name="hourly", every_seconds=3600.0, overlap=policy)  # type: ignore[arg-type]
+
+
+async def outcomes_of_three(lab: Lab, policy: str) -> tuple[list[tuple[str, str | None]], FakeApp]:
+    """The first runs when two more come; then it is let go."""
+    go = asyncio.Event()
+    app = FakeApp()
+
+    async def handler(invocation: Invocation) -> Answer:
+        await go.wait()
+        return Succeeded()
+
+    app.handler = handler
+    await queued(lab, overlapping(policy))
+    async with lab.leading(app):
+        await lab.until(lambda rows: rows[0]["state"] == "running")
+        for _ in range(2):
+            await catalogue(lab).trigger("hourly", payload=None, request_id="")
+            await asyncio.sleep(0.2)
+        go.set()
+        rows = await lab.ended(3)
+    return [(row["outcome"], row["reason"]) for row in rows], app
+
+
+RAN, LEFT_OUT = ("succeeded", None), ("skipped", "overlap")
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected", "at_once"),
+    [
+        ("allow", [RAN, RAN, RAN], 3),
+        ("skip", [RAN, LEFT_OUT, LEFT_OUT], 1),
+        ("queue", [RAN, RAN, LEFT_OUT], 1),
+        ("replace", [LEFT_OUT, LEFT_OUT, RAN], 1),
+    ],
+)
+async def test_overlap_policies(
+    lab: Lab, policy: str, expected: Sequence[tuple[str, str | None]], at_once: int
+) -> None:
+    """G4: every one of them has its outcome, and no two run at once unless allowed."""
+    found, app = await outcomes_of_three(lab, policy)
+    assert found == list(expected)
+    assert app.running_most == at_once
+
+
+# ── cancel, retry, drain ────────────────────────────────────────────────────────────────────────
+
+
+async def test_cancel_ends_what_waits_at_once(lab: Lab) -> None:
+    (run_id,) = await queued(lab)
+    run = await records(lab).cancel(run_id, "not needed")
+    assert (run.outcome, run.reason) == ("skipped", "operator")
+    assert run.history[-1].cause == "cancelled: not needed"
+    with pytest.raises(FailedPrecondition):
+        await records(lab).cancel(run_id, "")
+
+
+async def test_cancel_ends_the_call_of_what_runs(lab: Lab) -> None:
+    (run_id,) = await queued(lab)
+    app = FakeApp(forever)
+    async with lab.leading(app):
+        await lab.until(lambda rows: rows[0]["state"] == "running")
+        asked = await records(lab).cancel(run_id, "")
+        assert asked.cancel_requested
+        (row,) = await lab.ended()
+    assert (row["outcome"], row["reason"]) == ("skipped", "operator")
+    assert len(app.cancelled) == 1
+
+
+async def test_the_first_commit_wins_over_a_cancellation(lab: Lab) -> None:
+    (run_id,) = await queued(lab)
+    term = await lab.term()
+    claim = await lab.runs.claim(term, limit=1)
+    await records(lab).cancel(run_id, "")
+    await lab.runs.complete(term, [report(claim)])
+    assert (await records(lab).get(run_id)).outcome == "succeeded"
+
+
+async def test_a_cancelled_run_is_not_retried(lab: Lab) -> None:
+    (run_id,) = await queued(lab)
+    term = await lab.term()
+    claim = await lab.runs.claim(term, limit=1)
+    await records(lab).cancel(run_id, "")
+    waiting = Report(claim.deliveries[0], Verdict(wait_seconds=1.0, used_retry=True, error="no"))
+    recorded = await lab.runs.complete(term, [waiting])
+    assert recorded[run_id].reason == "operator"
+
+
+async def test_retry_gives_a_failed_run_a_new_life(lab: Lab) -> None:
+    (run_id,) = await queued(
+        lab, Schedule(name="hourly", every_seconds=3600.0, retry=Retry(attempts=1))
+    )
+    app = FakeApp()
+    broken = True
+
+    async def sometimes(invocation: Invocation) -> Answer:
+        return Failed("no", retryable=True) if broken else Succeeded()
+
+    app.handler = sometimes
+    async with lab.leading(app):
+        await lab.ended()
+        broken = False
+        again = await records(lab).retry(run_id)
+        assert (again.state, again.attempt) == ("queued", 1)
+        (row,) = await lab.until(lambda rows: rows[0]["outcome"] == "succeeded")
+    assert row["attempt"] == 2
+    assert app.calls[0].delivery.idempotency_key == app.calls[1].delivery.idempotency_key
+    with pytest.raises(FailedPrecondition):
+        await records(lab).retry(run_id)
+
+
+async def test_draining_lets_runs_finish_and_begins_none(lab: Lab) -> None:
+    await queued(lab)
+    go = asyncio.Event()
+    app = FakeApp()
+
+    async def handler(invocation: Invocation) -> Answer:
+        await go.wait()
+        return Succeeded()
+
+    app.handler = handler
+    async with lab.leading(app) as tenure:
+        await lab.until(lambda rows: rows[0]["state"] == "running")
+        tenure.work_until = boottime() + 5.0
+        tenure.draining.set()
+        await catalogue(lab).trigger("hourly", payload=None, request_id="")
+        await asyncio.sleep(0.1)
+        go.set()
+        await lab.ended()
+        await asyncio.sleep(0.1)
+    assert [row["state"] for row in await lab.rows()] == ["ended", "queued"]
+
+
+async def test_draining_cancels_what_does_not_end_in_time(lab: Lab) -> None:
+    """G5: it is left to the next leader."""
+    await queued(lab)
+    app = FakeApp(forever)
+    async with lab.leading(app) as tenure:
+        await lab.until(lambda rows: rows[0]["state"] == "running")
+        tenure.work_until = boottime() + 0.2
+        tenure.draining.set()
+        for _ in range(100):
+            if app.cancelled:
+                break
+            await asyncio.sleep(0.02)
+    assert len(app.cancelled) == 1
+    app.handler = None
+    async with lab.leading(app):
+        (row,) = await lab.ended()
+    assert (row["outcome"], row["attempt"]) == ("succeeded", 2)
+
+
+# ── unknown answers ─────────────────────────────────────────────────────────────────────────────
+
+
+class Forgetful:
+    """Postgres whose answers get lost: after the commit, or before it."""
+
+    def __init__(self, lab: Lab, failures: list[str]) -> None:
+        self._runs = lab.runs
+        self._failures = failures
+        self.completions = 0
+
+    async def complete(self, term: Term, reports: Sequence[Report]) -> object:
+        self.completions += 1
+        match self._failures.pop(0) if self._failures else "":
+            case "lost after":
+                await self._runs.complete(term, reports)
+                raise AnswerLost("cut")
+            case "lost before":
+                raise AnswerLost("cut")
+            case "away":
+                raise StoreUnavailable("away")
+        return await self._runs.complete(term, reports)
+
+    async def landed(self, reports: Sequence[Report]) -> object:
+        return await self._runs.landed(reports)
+
+
+@pytest.mark.parametrize(
+    ("failures", "writes"),
+    [(["lost after"], 1), (["lost before"], 2), (["away", "lost before", "lost after"], 3)],
+)
+async def test_an_unknown_commit_is_resolved_by_reading(
+    lab: Lab, failures: list[str], writes: int
+) -> None:
+    """G4, G7: whatever happened to the commit, the outcome is known and written once."""
+    await queued(lab)
+    tenure = await lab.tenure()
+    claim = await lab.runs.claim(tenure.term, limit=1)
+    store = Forgetful(lab, list(failures))
+    completions = Completions(store, tenure)  # type: ignore[arg-type]
+    writer = asyncio.create_task(completions.run())
+    try:
+        recorded = await asyncio.wait_for(completions.record(report(claim)), 5)
+    finally:
+        writer.cancel()
+    assert isinstance(recorded, Recorded)
+    assert recorded.outcome is Outcome.SUCCEEDED
+    assert store.completions == writes
+    (meta,) = await lab.sql("SELECT run_count FROM baton.execution")
+    assert meta["run_count"] == 1
+
+
+async def test_runs_claimed_in_an_answer_that_was_lost_are_not_forgotten(lab: Lab) -> None:
+    """G5: they are taken back and delivered, and the lost delivery does not count."""
+    await queued(lab, count=3)
+    term = await lab.term()
+    known = await lab.runs.claim(term, limit=1)
+    await lab.runs.claim(term, limit=2)  # as if nobody had heard
+    taken_back = await lab.runs.requeue(term, known=[known.deliveries[0].ref.run_id])
+    assert taken_back.count == 2
+    again = await lab.runs.claim(term, limit=5)
+    assert [d.deliveries for d in again.deliveries] == [1, 1]
+    assert [d.ref.attempt for d in again.deliveries] == [2, 2]
+
+
+async def test_a_queued_tick_that_grew_too_old_is_a_misfire(lab: Lab) -> None:
+    """G4: skip_if_older_than holds for a tick that no leader came to execute, not for one begun."""
+    await lab.add(Schedule(name="hourly", every_seconds=3600.0, skip_if_older_than_seconds=3600.0))
+    await lab.sql(
+        """INSERT INTO baton.run (cluster_id, group_id, kind, name, schedule_id, tick, state,
+               due_at, attempt, backfill)
+           SELECT cluster_id, group_id, 'schedule', name, id, at, 'queued', at, attempt, backfill
+           FROM baton.schedule, (VALUES
+               (now() - interval '130 min', 0, false), (now() - interval '120 min', 1, false),
+               (now() - interval '110 min', 0, true), (now() - interval '50 min', 0, false)
+           ) AS queued (at, attempt, backfill)"""
+    )
+    async with lab.leading(FakeApp()):
+        rows = await lab.ended(4)
+    assert [(row["outcome"], row["reason"]) for row in rows] == [
+        ("skipped", "misfire"),
+        RAN,
+        RAN,
+        RAN,
+    ]
+    schedule = await lab.sql("SELECT missed_total FROM baton.schedule")
+    assert schedule == [{"missed_total": 1}]
+
+
+async def test_pruning_forgets_old_history_only(lab: Lab) -> None:
+    await queued(lab, count=3)
+    term = await lab.term()
+    claim = await lab.runs.claim(term, limit=2)
+    await lab.runs.complete(term, [Report(d, report(claim).verdict) for d in claim.deliveries])
+    await lab.sql(
+        "UPDATE baton.run SET finished_at = finished_at - interval '8 days' WHERE id = %(id)s",
+        id=claim.deliveries[0].ref.run_id,
+    )
+    assert await lab.runs.prune(term, keep_seconds=timedelta(days=7).total_seconds(), limit=10) == 1
+    assert sorted(row["state"] for row in await lab.rows()) == ["ended", "queued"]

@@ -1,0 +1,167 @@
+"""The Execute call against a real gRPC app."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import grpc
+import pytest
+from google.protobuf.duration_pb2 import Duration
+
+from sidecar._proto.baton.v1 import callback_pb2, callback_pb2_grpc, runs_pb2
+from sidecar.adapters.grpc_app import AppLink
+from sidecar.adapters.grpc_execute import GrpcExecute
+from sidecar.adapters.tokens import Token
+from sidecar.callback import Invocation
+from sidecar.config.secret import SecretSource
+from sidecar.model.run import (
+    CallFailed,
+    Checkpoint,
+    Declined,
+    Delivery,
+    ExecutionMetadata,
+    Failed,
+    Limits,
+    RunKind,
+    RunRef,
+    Succeeded,
+)
+
+TICK = datetime(2027, 1, 2, 3, 4, 5, 600_000, tzinfo=UTC)
+RUN = Delivery(
+    ref=RunRef(12, 3, 7),
+    kind=RunKind.TRIGGER,
+    name="report",
+    group="default",
+    scheduled_at=TICK,
+    idempotency_key="key",
+    payload=b"{}",
+    metadata=ExecutionMetadata(last_run_at=TICK, run_count=4, missed_count=2, average_seconds=1.5),
+    state_version=2,
+)
+
+
+class ToyApp(callback_pb2_grpc.AppCallbackServicer):
+    def __init__(self) -> None:
+        self.response = callback_pb2.ExecuteResponse()
+        self.code: grpc.StatusCode | None = None
+        self.requests: list[callback_pb2.ExecuteRequest] = []
+        self.metadata: dict[str, str | bytes] = {}
+        self.seconds = 0.0
+        self.begun = asyncio.Event()
+        self.ended = asyncio.Event()
+
+    async def Execute(
+        self, request: callback_pb2.ExecuteRequest, context: grpc.aio.ServicerContext[Any, Any]
+    ) -> callback_pb2.ExecuteResponse:
+        self.requests.append(request)
+        self.begun.set()
+        self.metadata = dict(context.invocation_metadata() or ())
+        try:
+            await asyncio.sleep(self.seconds)
+        finally:
+            self.ended.set()
+        if self.code:
+            await context.abort(self.code, "words of the app")
+        return self.response
+
+
+@pytest.fixture
+def address(unused_tcp_port_factory: Callable[[], int]) -> str:
+    return f"127.0.0.1:{unused_tcp_port_factory()}"
+
+
+@pytest.fixture
+async def app(address: str) -> AsyncIterator[ToyApp]:
+    server, app = grpc.aio.server(), ToyApp()
+    callback_pb2_grpc.add_AppCallbackServicer_to_server(app, server)
+    server.add_insecure_port(address)
+    await server.start()
+    yield app
+    await server.stop(0)
+
+
+@pytest.fixture
+async def execute(address: str) -> AsyncIterator[GrpcExecute]:
+    link = AppLink(address, Token(SecretSource.of("secret")), cluster="c", runner_id="r")
+    yield GrpcExecute(link, cluster="c", runner_id="r", connect_seconds=0.3)
+    await link.close()
+
+
+async def test_the_app_is_told_everything(app: ToyApp, execute: GrpcExecute) -> None:
+    steps = (Checkpoint("a", b"1"), Checkpoint("b", b"2"))
+    assert await execute.execute(Invocation(RUN, b"state", steps)) == Succeeded()
+    (request,) = app.requests
+    assert app.metadata["baton-token"] == "secret"
+    context = request.context
+    assert (context.cluster, context.runner_id, context.group, context.epoch) == (
+        "c",
+        "r",
+        "default",
+        7,
+    )
+    assert (context.is_leader, context.entity_type, context.entity_id) == (
+        True,
+        "schedule",
+        "report",
+    )
+    assert (request.run_id, request.attempt, request.kind) == (12, 3, runs_pb2.RUN_KIND_TRIGGER)
+    assert request.scheduled_at.ToDatetime(tzinfo=UTC) == TICK
+    assert (request.idempotency_key, request.payload, request.state) == ("key", b"{}", b"state")
+    assert request.state_version == 2
+    assert [(c.step, c.value) for c in request.checkpoints] == [("a", b"1"), ("b", b"2")]
+    assert (request.metadata.run_count, request.metadata.missed_count) == (4, 2)
+    assert not request.metadata.HasField("last_success_at")
+    assert not request.HasField("deadline")
+
+
+async def test_every_answer_is_understood(app: ToyApp, execute: GrpcExecute) -> None:
+    response = callback_pb2.ExecuteResponse
+    retry = callback_pb2.Failed(
+        message="m", code="c", retryable=True, retry_after=Duration(seconds=5)
+    )
+    for sent, understood in (
+        (response(), Succeeded()),
+        (response(succeeded=callback_pb2.Succeeded(result=b"r")), Succeeded(b"r", None)),
+        (response(succeeded=callback_pb2.Succeeded(state=b"")), Succeeded(b"", b"")),
+        (response(failed=retry), Failed("m", "c", True, 5.0, None)),
+        (response(failed=callback_pb2.Failed(state=b"s")), Failed("", "", False, None, b"s")),
+        (response(skipped=callback_pb2.Skipped(reason="no")), Declined("no")),
+    ):
+        app.response = sent
+        assert await execute.execute(Invocation(RUN)) == understood
+
+
+@pytest.mark.parametrize("code", [grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.NOT_FOUND])
+async def test_a_status_is_told_with_its_words(
+    app: ToyApp, execute: GrpcExecute, code: grpc.StatusCode
+) -> None:
+    app.code = code
+    assert await execute.execute(Invocation(RUN)) == CallFailed(code.name, "words of the app")
+
+
+async def test_an_app_that_is_not_there_was_not_delivered_to(execute: GrpcExecute) -> None:
+    answer = await execute.execute(Invocation(RUN))
+    assert answer == CallFailed("UNAVAILABLE", "no connection to the app", delivered=False)
+
+
+async def test_the_deadline_is_the_apps_too(app: ToyApp, execute: GrpcExecute) -> None:
+    app.seconds = 5.0
+    limited = replace(RUN, limits=Limits(timeout_seconds=0.2))
+    answer = await execute.execute(Invocation(limited))
+    assert isinstance(answer, CallFailed)
+    assert answer.code == "DEADLINE_EXCEEDED"
+    assert app.requests[0].HasField("deadline")
+    await asyncio.wait_for(app.ended.wait(), 2)
+
+
+async def test_cancelling_us_cancels_the_call(app: ToyApp, execute: GrpcExecute) -> None:
+    app.seconds = 30.0
+    task = asyncio.create_task(execute.execute(Invocation(RUN)))
+    await app.begun.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await asyncio.wait_for(app.ended.wait(), 2)

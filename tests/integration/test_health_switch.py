@@ -1,0 +1,367 @@
+"""The dead man's switch on a real Postgres, with seconds instead of minutes."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import psycopg
+import pytest
+from prometheus_client import generate_latest
+from psycopg.types.json import Jsonb
+
+from sidecar import metrics
+from sidecar.adapters.clock import boottime
+from sidecar.adapters.postgres.database import Database
+from sidecar.adapters.postgres.definitions import to_json
+from sidecar.adapters.postgres.heartbeats import SCHEDULES_MAX, Heartbeats
+from sidecar.adapters.postgres.membership import Membership
+from sidecar.adapters.postgres.migrate import migrate
+from sidecar.config.work import Schedule, Singleton
+from sidecar.health import DeadMansSwitch
+from sidecar.model.health import Reading, staleness
+from sidecar.model.identity import Identity
+from sidecar.model.term import Tenure, Term
+
+HEARTBEAT_SECONDS = 0.4
+STALE_SECONDS = 1.0
+EPOCH = 1000
+
+
+@dataclass
+class Cluster:
+    """A database with one group, led under EPOCH, and the switch of its leader."""
+
+    url: str
+    database: Database
+    identity: Identity
+    store: Heartbeats
+    app_answers: bool = True
+    others_ready: bool = True
+    stepped_down: list[str] = field(default_factory=list)
+    fenced: int = 0
+
+    def __post_init__(self) -> None:
+        self.switch = self.new_switch()
+
+    def new_switch(
+        self, heartbeat_seconds: float = HEARTBEAT_SECONDS, stale_seconds: float = STALE_SECONDS
+    ) -> DeadMansSwitch:
+        return DeadMansSwitch(
+            self.store,
+            heartbeat_seconds=heartbeat_seconds,
+            stale_after_seconds=stale_seconds,
+            app_answers=lambda: self.app_answers,
+            others_ready=lambda: self.others_ready,
+            step_down=self.stepped_down.append,
+            clock=boottime,
+        )
+
+    @property
+    def group_id(self) -> int:
+        return self.identity.groups["default"]
+
+    async def execute(self, text: str, **parameters: object) -> None:
+        connection = await psycopg.AsyncConnection.connect(self.url, autocommit=True)
+        async with connection:
+            ids = {"cluster_id": self.identity.cluster_id, "group_id": self.group_id}
+            await connection.execute(text.encode(), ids | parameters)
+
+    async def add_schedule(self, name: str, every_seconds: float, **definition: Any) -> None:
+        await self.execute(
+            "INSERT INTO baton.schedule (cluster_id, group_id, name, source, definition, watermark,"
+            " next_tick) VALUES (%(cluster_id)s, %(group_id)s, %(name)s, 'api', %(definition)s,"
+            " now(), now() + interval '1 minute')",
+            name=name,
+            definition=Jsonb(
+                to_json(Schedule(name=name, every_seconds=every_seconds, **definition))
+            ),
+        )
+
+    async def succeed(self, name: str) -> None:
+        await self.execute(
+            "INSERT INTO baton.execution (cluster_id, entity_type, name, last_run_at,"
+            " last_success_at) VALUES (%(cluster_id)s, 'schedule', %(name)s, now(), now())"
+            " ON CONFLICT (cluster_id, entity_type, name) DO UPDATE SET last_run_at = now(),"
+            " last_success_at = now()",
+            name=name,
+        )
+
+    @asynccontextmanager
+    async def leading(self, switch: DeadMansSwitch | None = None) -> AsyncIterator[Tenure]:
+        def fenced() -> None:
+            self.fenced += 1
+
+        term = Term("default", self.group_id, EPOCH)
+        tenure = Tenure(term, trusted_seconds=lambda: 3.0, fenced=fenced)
+        task = asyncio.create_task((switch or self.switch).watch(tenure))
+        try:
+            yield tenure
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
+            if not task.cancelled():
+                task.result()
+
+
+@pytest.fixture
+async def cluster(database_url: str) -> AsyncIterator[Cluster]:
+    await migrate(database_url, "baton")
+    database = Database(lambda: database_url, schema="baton", size=2, statement_seconds=3.0)
+    membership = Membership(database, runner_id="r1", host="h", version="0")
+    identity = await membership.join("orders", "", ["default"])
+    store = Heartbeats(database, lambda: identity, [Singleton(name="coordinator")])
+    cluster = Cluster(database_url, database, identity, store)
+    await cluster.execute(
+        "UPDATE baton.term SET epoch = %(epoch)s WHERE group_id = %(group_id)s", epoch=EPOCH
+    )
+    yield cluster
+    await database.close()
+
+
+async def _until(condition: Callable[[], object], seconds: float = 6.0) -> None:
+    async with asyncio.timeout(seconds):
+        while not condition():  # noqa: ASYNC110 - any condition will do
+            await asyncio.sleep(0.02)
+
+
+def _by_name(switch: DeadMansSwitch) -> dict[str, Any]:
+    return {vitals.name: vitals for vitals, _, _ in switch.entities()}
+
+
+async def test_heartbeats_are_written_while_lock_and_app_hold(cluster: Cluster) -> None:
+    """G10"""
+    await cluster.add_schedule("cleanup", 3600)
+    async with cluster.leading():
+        await _until(lambda: _by_name(cluster.switch).get("cleanup"))
+        await _until(lambda: _by_name(cluster.switch)["cleanup"].heartbeat_at)
+        first = _by_name(cluster.switch)["cleanup"].heartbeat_at
+        await _until(lambda: _by_name(cluster.switch)["cleanup"].heartbeat_at > first)
+        assert cluster.switch.stale() == []
+        cluster.app_answers = False
+        await _until(lambda: len(cluster.switch.stale()) == 2)
+        assert "schedule cleanup: no heartbeat" in "\n".join(cluster.switch.stale())
+        cluster.app_answers = True
+        await _until(lambda: not cluster.switch.stale())
+    assert cluster.switch.stale() == []  # no longer led here: no longer our concern
+
+
+async def test_no_success_in_twice_the_interval_turns_red_and_success_green(
+    cluster: Cluster,
+) -> None:
+    """G10: with the reason; green again after recovery; one step-down, not one per second."""
+    await cluster.add_schedule("wedged", 0.5)
+    await cluster.add_schedule("paused", 0.5)
+    await cluster.add_schedule("later", 0.5, start_at=datetime(2090, 1, 1, tzinfo=UTC))
+    await cluster.add_schedule("disabled", 0.5, enabled=False)
+    await cluster.execute("UPDATE baton.schedule SET paused = true WHERE name = 'paused'")
+    async with cluster.leading():
+        await _until(lambda: cluster.stepped_down)
+        reasons = cluster.switch.stale()
+        assert [line.partition(" for")[0] for line in reasons] == ["schedule wedged: no success"]
+        text = generate_latest(metrics.REGISTRY).decode()
+        assert 'baton_stale{singleton="wedged",type="cron"} 1.0' in text
+        assert 'baton_schedule_next_run_timestamp{schedule="wedged"}' in text
+        assert 'baton_schedule_next_run_timestamp{schedule="paused"}' not in text
+        await cluster.succeed("wedged")
+        await _until(lambda: not cluster.switch.stale(), seconds=2)
+        await asyncio.sleep(1.5)
+        assert cluster.stepped_down == ["default"]
+    assert 'singleton="wedged"' not in generate_latest(metrics.REGISTRY).decode()
+
+
+async def test_a_schedule_faster_than_our_reading_is_not_red_without_cause(
+    cluster: Cluster,
+) -> None:
+    """G10: with the real pace of reading, a success that was not read yet is no alarm."""
+    await cluster.add_schedule("quick", 0.6)
+    await cluster.succeed("quick")
+    switch, red = cluster.new_switch(30.0, 60.0), []
+    async with cluster.leading(switch):
+        for _ in range(60):
+            await cluster.succeed("quick")
+            await asyncio.sleep(0.1)
+            red += switch.stale()
+        assert red == []
+        assert cluster.stepped_down == []
+        await _until(switch.stale, seconds=8)  # and red in time when there is a cause
+
+
+async def test_crons_are_judged_by_what_they_promise(cluster: Cluster) -> None:
+    """G10: derived only for those that may be late, and no alarm for the others."""
+    for name, cron in (("late", "* * * * *"), ("weekly", "0 0 * * 0"), ("broken", "* * * * *")):
+        definition = to_json(Schedule(name=name, cron=cron))
+        await cluster.execute(
+            "INSERT INTO baton.schedule (cluster_id, group_id, name, source, definition, watermark,"
+            " next_tick, counted_from) VALUES (%(cluster_id)s, %(group_id)s, %(name)s, 'api',"
+            " %(definition)s, date_trunc('minute', now()), date_trunc('minute', now())"
+            " + interval '1 minute', now() - interval '1 hour')",
+            name=name,
+            definition=Jsonb(definition | ({"timezone": "No/Where"} if name == "broken" else {})),
+        )
+    assert await cluster.store.beat(Term("default", cluster.group_id, EPOCH), 0.0)
+    reading = await cluster.store.read(["default"])
+    found = {each.name: each for each in reading.entities}
+    stale = {name for name, each in found.items() if staleness(each, reading.now, 60)}
+    assert stale == {"late"}
+    assert found["late"].expected_seconds == 60
+    assert found["weekly"].expected_seconds == 7 * 86_400
+    await cluster.succeed("late")
+    reading = await cluster.store.read(["default"])
+    assert not [each for each in reading.entities if staleness(each, reading.now, 60)]
+
+
+async def test_a_new_leader_is_red_at_once_but_stays(cluster: Cluster) -> None:
+    """G10: no grace after a change of leader, and no round of step-downs either."""
+    await cluster.add_schedule("wedged", 0.5)
+    await cluster.execute("UPDATE baton.schedule SET counted_from = now() - interval '1 hour'")
+    async with cluster.leading():
+        await _until(lambda: len(cluster.switch.stale()) == 1, seconds=1)
+        await asyncio.sleep(2.5)
+        assert len(cluster.switch.stale()) == 1
+        assert cluster.stepped_down == []
+
+
+async def test_nobody_steps_down_when_nobody_else_is_there(cluster: Cluster) -> None:
+    """G10"""
+    cluster.others_ready = False
+    await cluster.add_schedule("wedged", 0.3)
+    async with cluster.leading():
+        await _until(cluster.switch.stale)
+        await asyncio.sleep(1.0)
+        assert cluster.stepped_down == []
+
+
+async def test_a_singletons_own_heartbeat_counts_as_success(cluster: Cluster) -> None:
+    """G10"""
+    await cluster.execute(
+        "INSERT INTO baton.run (cluster_id, group_id, kind, name, tick, state, due_at, epoch)"
+        " VALUES (%(cluster_id)s, %(group_id)s, 'singleton', 'coordinator', now(), 'running',"
+        " now(), %(epoch)s)",
+        epoch=EPOCH,
+    )
+    wanted = [Singleton(name="coordinator", expected_interval_seconds=1.0)]
+    cluster.store = Heartbeats(cluster.database, lambda: cluster.identity, wanted)
+    cluster.switch = cluster.new_switch()
+    async with cluster.leading():
+        await _until(cluster.switch.stale)
+        assert "singleton coordinator: no success" in cluster.switch.stale()[0]
+        await cluster.execute("UPDATE baton.run SET heartbeat_at = clock_timestamp()")
+        await _until(lambda: not cluster.switch.stale(), seconds=2)
+
+
+async def test_a_heartbeat_of_an_old_term_is_refused(cluster: Cluster) -> None:
+    """G3"""
+    await cluster.execute("UPDATE baton.term SET epoch = epoch + 1")
+    async with cluster.leading():
+        await _until(lambda: cluster.fenced)
+        assert _by_name(cluster.switch)["coordinator"].heartbeat_at is None
+
+
+async def test_a_silent_postgres_turns_red_and_is_counted(cluster: Cluster) -> None:
+    """G10: heartbeats that fail are typed and counted, and silence never looks healthy."""
+    before = _failures()
+    async with cluster.leading():
+        await _until(lambda: "coordinator" in _by_name(cluster.switch))
+        await _until(lambda: _by_name(cluster.switch)["coordinator"].heartbeat_at)
+        locked = await psycopg.AsyncConnection.connect(cluster.url)
+        async with locked:
+            await locked.execute("LOCK TABLE baton.execution IN EXCLUSIVE MODE")
+            await _until(cluster.switch.stale)
+            await _until(lambda: _failures() > before)
+        await _until(lambda: not cluster.switch.stale())
+
+
+async def test_a_store_that_breaks_in_an_unknown_way_turns_red_and_ends_nothing(
+    cluster: Cluster,
+) -> None:
+    """G11: a table that is gone, a right that was taken away."""
+    async with cluster.leading():
+        await _until(lambda: "coordinator" in _by_name(cluster.switch))
+        await _until(lambda: _by_name(cluster.switch)["coordinator"].heartbeat_at)
+        await cluster.execute("ALTER TABLE baton.execution RENAME TO gone")
+        await _until(cluster.switch.stale)
+        await cluster.execute("ALTER TABLE baton.gone RENAME TO execution")
+        await _until(lambda: not cluster.switch.stale())
+
+
+def _failures() -> float:
+    return metrics.REGISTRY.get_sample_value("baton_heartbeat_failures_total") or 0.0
+
+
+async def test_a_completion_in_progress_does_not_hold_up_heartbeats(cluster: Cluster) -> None:
+    """A locked row is skipped and written later; the others are written now."""
+    await cluster.add_schedule("busy", 3600)
+    await cluster.add_schedule("idle", 3600)
+    term = Term("default", cluster.group_id, EPOCH)
+    assert await cluster.store.beat(term, 0.0)
+    before = {each.name: each for each in (await cluster.store.read(["default"])).entities}
+    locker = await psycopg.AsyncConnection.connect(cluster.url)
+    async with locker:
+        await locker.execute("SELECT FROM baton.execution WHERE name = 'busy' FOR UPDATE")
+        async with asyncio.timeout(2):
+            assert await cluster.store.beat(term, 0.0)
+    after = {each.name: each for each in (await cluster.store.read(["default"])).entities}
+    assert after["busy"].heartbeat_at == before["busy"].heartbeat_at
+    assert after["idle"].heartbeat_at > before["idle"].heartbeat_at  # type: ignore[operator]
+
+
+async def test_what_is_led_elsewhere_is_shown_but_not_judged_here(cluster: Cluster) -> None:
+    await cluster.add_schedule("theirs", 0.1)
+    await cluster.execute("UPDATE baton.schedule SET counted_from = now() - interval '1 hour'")
+    task = asyncio.create_task(cluster.switch.observe(["default"]))
+    await _until(lambda: "theirs" in _by_name(cluster.switch))
+    task.cancel()
+    await asyncio.wait({task})
+    shown = [(each[0].name, bool(each[1]), each[2]) for each in cluster.switch.entities()]
+    assert ("theirs", True, False) in shown
+    assert cluster.switch.stale() == []
+
+
+async def test_what_is_stale_stays_red_until_it_is_handed_over(cluster: Cluster) -> None:
+    """G10: the watch ends when the hand-over begins, its verdict when the term does."""
+    await cluster.add_schedule("wedged", 0.3)
+    async with cluster.leading() as tenure:
+        await _until(cluster.switch.stale)
+        tenure.draining.set()
+        await asyncio.sleep(0.2)
+        assert "schedule wedged: no success" in cluster.switch.stale()[0]
+        tenure.trusted_seconds = lambda: 0.0
+        assert cluster.switch.stale() == []
+        assert _by_name(cluster.switch) == {}
+    assert 'singleton="wedged"' not in generate_latest(metrics.REGISTRY).decode()
+
+
+class CountedReads(Heartbeats):
+    reads = 0
+
+    async def read(self, groups: Sequence[str], limit: int = SCHEDULES_MAX) -> Reading:
+        self.reads += 1
+        return await super().read(groups, limit)
+
+
+async def test_thousands_are_read_seldom_yet_turn_red_and_show_what_is_new(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G10: our own heartbeats need not be read back; silence turns red by time alone."""
+    monkeypatch.setattr("sidecar.health.switch._OFTEN_READ_MAX", 0)
+    store = cluster.store = CountedReads(cluster.database, lambda: cluster.identity, [])
+    await cluster.add_schedule("hourly", 3600.0)
+    # A beat each 2.5 s, stale after 10 s: a slow machine must not turn it red.
+    switch = cluster.new_switch(heartbeat_seconds=3.0, stale_seconds=10.0)
+    async with cluster.leading(switch):
+        await _until(lambda: "hourly" in _by_name(switch))
+        await _until(lambda: _by_name(switch)["hourly"].heartbeat_at)
+        first = _by_name(switch)["hourly"].heartbeat_at
+        await _until(lambda: _by_name(switch)["hourly"].heartbeat_at > first, 10)
+        second = _by_name(switch)["hourly"].heartbeat_at
+        await _until(lambda: _by_name(switch)["hourly"].heartbeat_at > second, 10)
+        assert not switch.stale()
+        assert store.reads == 2
+        await cluster.add_schedule("new", 3600.0)
+        switch.changed("default")
+        await _until(lambda: "new" in _by_name(switch), 10)
+        cluster.app_answers = False
+        await _until(lambda: any("no heartbeat" in line for line in switch.stale()), 20)

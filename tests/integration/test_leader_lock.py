@@ -1,0 +1,316 @@
+"""The lock session on a real Postgres: the statements of the election mean what they say."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import psycopg
+import pytest
+
+from sidecar.adapters.postgres.database import Database
+from sidecar.adapters.postgres.leader_lock import LeaderLock
+from sidecar.adapters.postgres.membership import Membership
+from sidecar.adapters.postgres.migrate import migrate
+from sidecar.model.election_words import (
+    Inspect,
+    Inspected,
+    Ping,
+    Pinged,
+    Poll,
+    Polled,
+    Reap,
+    Release,
+    Taken,
+    Takeover,
+    Timers,
+)
+from sidecar.model.errors import SidecarError, StoreUnavailable, WrongServer
+from sidecar.model.identity import Identity
+
+TIMERS = Timers(ping=0.6, lease=1.9, server_lease=2.5, poll=0.5, grace=2.0)
+
+
+@pytest.fixture
+async def database(database_url: str) -> AsyncIterator[Database]:
+    await migrate(database_url, "baton")
+    database = Database(lambda: database_url, schema="baton", size=2, statement_seconds=3.0)
+    yield database
+    await database.close()
+
+
+@pytest.fixture
+async def identity(database: Database) -> Identity:
+    membership = Membership(database, runner_id="a-1", host="a", version="1")
+    return await membership.join("orders", "", ["default", "other"])
+
+
+@asynccontextmanager
+async def _session(url: str, runner_id: str = "a-1") -> AsyncIterator[LeaderLock]:
+    lock = LeaderLock(
+        lambda: url,
+        schema="baton",
+        channel="baton_test",
+        runner_id=runner_id,
+        host="host",
+        timers=TIMERS,
+    )
+    await lock.open()
+    try:
+        yield lock
+    finally:
+        await lock.close()
+
+
+async def _poll(lock: LeaderLock, identity: Identity, *, tries: bool = True) -> dict[str, Polled]:
+    ids = tuple(identity.groups.values())
+    rows = await lock.execute(Poll(ids, ids if tries else ()))
+    assert isinstance(rows, list)
+    names = {id_: name for name, id_ in identity.groups.items()}
+    return {names[row.group_id]: row for row in rows}
+
+
+async def _taken(lock: LeaderLock, group_id: int) -> Taken:
+    taken = await lock.execute(Takeover(group_id))
+    assert isinstance(taken, Taken)
+    return taken
+
+
+async def test_a_lock_has_one_holder(database_url: str, identity: Identity) -> None:
+    """G1: two sessions try, one gets each group."""
+    async with _session(database_url) as first, _session(database_url, "b-1") as second:
+        mine, yours = await asyncio.gather(_poll(first, identity), _poll(second, identity))
+        for group in identity.groups:
+            assert mine[group].locked != yours[group].locked
+
+
+async def test_the_lock_is_free_when_its_session_ends(
+    database_url: str, identity: Identity
+) -> None:
+    async with _session(database_url) as first, _session(database_url, "b-1") as second:
+        assert (await _poll(first, identity))["default"].locked
+        first.hang_up()
+        await asyncio.sleep(0.3)
+        assert (await _poll(second, identity))["default"].locked
+
+
+async def test_a_silent_session_is_ended_by_the_server(
+    database_url: str, identity: Identity
+) -> None:
+    """G8: what frees the locks of a frozen holder."""
+    async with _session(database_url) as first, _session(database_url, "b-1") as second:
+        assert (await _poll(first, identity))["default"].locked
+        for _ in range(round((TIMERS.server_lease + 2) / 0.2)):
+            await asyncio.sleep(0.2)
+            if (await _poll(second, identity))["default"].locked:
+                break
+        else:
+            pytest.fail("the server left the silent session its lock")
+        with pytest.raises(SidecarError):
+            await _poll(first, identity)
+
+
+async def test_epochs_rise_and_start_at_the_time(database_url: str, identity: Identity) -> None:
+    """G2: greatest(epoch + 1, unix milliseconds)."""
+    group_id = identity.groups["default"]
+    async with _session(database_url) as lock:
+        await _poll(lock, identity)
+        first = await _taken(lock, group_id)
+        second = await _taken(lock, group_id)
+    assert first.epoch > 1_700_000_000_000
+    assert second.epoch > first.epoch
+
+
+async def test_an_epoch_from_the_future_is_exceeded(
+    database_url: str, database: Database, identity: Identity
+) -> None:
+    """G2: a restored table with a higher epoch than the clock says."""
+    group_id = identity.groups["default"]
+    future = 9_000_000_000_000
+    async with await psycopg.AsyncConnection.connect(database_url) as connection:
+        await connection.execute("UPDATE baton.term SET epoch = %s", (future,))
+    async with _session(database_url) as lock:
+        await _poll(lock, identity)
+        assert (await _taken(lock, group_id)).epoch == future + 1
+
+
+async def test_a_takeover_returns_what_it_found(database_url: str, identity: Identity) -> None:
+    group_id = identity.groups["default"]
+    async with _session(database_url) as lock:
+        await _poll(lock, identity)
+        fresh = await _taken(lock, group_id)
+        assert fresh.found_clean
+        assert fresh.clean_timeline == fresh.timeline
+        again = await _taken(lock, group_id)
+        assert not again.found_clean
+        assert again.found.epoch == fresh.epoch
+        assert again.found.timeline == fresh.timeline
+
+
+async def test_a_ping_extends_only_what_is_held(database_url: str, identity: Identity) -> None:
+    """G3: a group whose epoch moved on does not come back."""
+    default, other = identity.groups["default"], identity.groups["other"]
+    async with _session(database_url) as lock:
+        await _poll(lock, identity)
+        epoch = (await _taken(lock, default)).epoch
+        before = (await _poll(lock, identity, tries=False))["default"].beat
+        pinged = await lock.execute(Ping((default, other), (epoch, epoch)))
+        assert isinstance(pinged, Pinged)
+        assert pinged.group_ids == {default}
+        assert pinged.acknowledged
+        after = (await _poll(lock, identity, tries=False))["default"].beat
+    assert after == replace(before, sequence=before.sequence + 1)
+
+
+async def test_a_request_to_resign_reaches_the_holder_with_its_ping(
+    database_url: str, database: Database, identity: Identity
+) -> None:
+    group_id = identity.groups["default"]
+    membership = Membership(database, runner_id="b-1", host="b", version="1")
+    async with _session(database_url) as lock:
+        await _poll(lock, identity)
+        epoch = (await _taken(lock, group_id)).epoch
+        await membership.request_resign(group_id, epoch - 1)
+        stale = await lock.execute(Ping((group_id,), (epoch,)))
+        await membership.request_resign(group_id, epoch)
+        asked = await lock.execute(Ping((group_id,), (epoch,)))
+    assert isinstance(stale, Pinged)
+    assert isinstance(asked, Pinged)
+    assert not stale.resign_ids
+    assert asked.resign_ids == {group_id}
+
+
+async def test_a_clean_release_is_seen_and_notified(database_url: str, identity: Identity) -> None:
+    """G8: the lock is free before the notification says so."""
+    group_id = identity.groups["default"]
+    listener = await psycopg.AsyncConnection.connect(database_url, autocommit=True)
+    await listener.execute("LISTEN baton_test")
+    async with _session(database_url) as first, _session(database_url, "b-1") as second:
+        await _poll(first, identity)
+        epoch = (await _taken(first, group_id)).epoch
+        await first.execute(Release(group_id, epoch, clean=True))
+        async for notice in listener.notifies(timeout=2, stop_after=1):
+            assert notice.payload == f"release {group_id}"
+        row = (await _poll(second, identity))["default"]
+        assert row.locked
+        assert row.holder.clean
+    await listener.close()
+
+
+async def test_a_release_under_an_old_epoch_says_nothing_about_the_new_one(
+    database_url: str, identity: Identity
+) -> None:
+    group_id = identity.groups["default"]
+    async with _session(database_url) as lock:
+        await _poll(lock, identity)
+        first = await _taken(lock, group_id)
+        await _taken(lock, group_id)
+        await lock.execute(Release(group_id, first.epoch, clean=True))
+        assert not (await _poll(lock, identity, tries=False))["default"].holder.clean
+
+
+async def test_a_frozen_writer_does_not_block_the_takeover(
+    database_url: str, identity: Identity
+) -> None:
+    """G8: a fenced write that sits idle in its transaction is ended."""
+    group_id = identity.groups["default"]
+    writer = await psycopg.AsyncConnection.connect(database_url)
+    await writer.execute("SELECT 1 FROM baton.term WHERE group_id = %s FOR SHARE", (group_id,))
+    async with _session(database_url) as lock:
+        await _poll(lock, identity)
+        async with asyncio.timeout(2):
+            await _taken(lock, group_id)
+    with pytest.raises(psycopg.OperationalError):
+        await writer.execute("SELECT 1")
+    await writer.close()
+
+
+async def test_the_reaper_ends_exactly_the_backend_it_looked_at(
+    database_url: str, identity: Identity
+) -> None:
+    group_id = identity.groups["default"]
+    async with _session(database_url) as first, _session(database_url, "b-1") as second:
+        await _poll(first, identity)
+        seen = await second.execute(Inspect((group_id,)))
+        assert isinstance(seen, Inspected)
+        backend = seen.backends[group_id]
+        await _poll(first, identity, tries=False)  # it lives: what was seen is out of date
+        await second.execute(Reap(group_id, backend))
+        await _poll(first, identity, tries=False)
+        again = await second.execute(Inspect((group_id,)))
+        assert isinstance(again, Inspected)
+        await second.execute(Reap(group_id, again.backends[group_id]))
+        await asyncio.sleep(0.3)
+        with pytest.raises(StoreUnavailable):
+            await _poll(first, identity, tries=False)
+
+
+async def test_two_schemas_never_meet(database_url: str, identity: Identity) -> None:
+    await migrate(database_url, "second")
+    database = Database(lambda: database_url, schema="second", size=1, statement_seconds=3.0)
+    membership = Membership(database, runner_id="x-1", host="x", version="1")
+    there = await membership.join("orders", "", ["default", "other"])
+    other = LeaderLock(
+        lambda: database_url,
+        schema="second",
+        channel="c",
+        runner_id="x-1",
+        host="x",
+        timers=TIMERS,
+    )
+    await other.open()
+    async with _session(database_url) as lock:
+        assert (await _poll(lock, identity))["default"].locked
+        assert (await _poll(other, there))["default"].locked
+    await other.close()
+    await database.close()
+
+
+async def test_a_read_only_server_is_refused(database_url: str, identity: Identity) -> None:
+    """G11: with an explanation."""
+    async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as connection:
+        name = connection.info.dbname
+        await connection.execute(f'ALTER DATABASE "{name}" SET default_transaction_read_only = on')
+    with pytest.raises(WrongServer, match="read-only server; point it at the primary"):
+        async with _session(database_url):
+            pass
+
+
+async def test_a_pooler_is_refused(database_url: str, identity: Identity) -> None:
+    """G11: a pooler tells the client a process id of its own making; so does this one."""
+    async with _pooler(database_url) as url:
+        with pytest.raises(WrongServer, match="leads through a connection pooler"):
+            async with _session(url):
+                pass
+
+
+@asynccontextmanager
+async def _pooler(url: str) -> AsyncIterator[str]:
+    """Passes everything on, but rewrites the backend's process id as poolers do."""
+    match = re.search(r"@([\d.]+):(\d+)/", url)
+    assert match
+    host, port = match[1], int(match[2])
+
+    async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(65536):
+            at = data.find(b"K\x00\x00\x00")
+            writer.write(data if at < 0 else data[: at + 5] + b"\x00\x00\x00\x07" + data[at + 9 :])
+        writer.close()
+
+    done: list[asyncio.StreamWriter] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        upstream_reader, upstream_writer = await asyncio.open_connection(host, port)
+        done.extend((writer, upstream_writer))
+        await asyncio.gather(pass_on(reader, upstream_writer), pass_on(upstream_reader, writer))
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    own_port = server.sockets[0].getsockname()[1]
+    async with server:
+        yield url.replace(f"{host}:{port}", f"127.0.0.1:{own_port}")
+        for writer in done:
+            writer.close()
+            await asyncio.gather(writer.wait_closed(), return_exceptions=True)

@@ -1,0 +1,348 @@
+"""The Schedules and Runs services over a real gRPC server, on a real Postgres."""
+
+from base64 import b64decode
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import grpc
+import pytest
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.timestamp_pb2 import Timestamp
+from google.rpc import error_details_pb2, status_pb2
+
+from sidecar._proto.baton.v1 import runs_pb2, runs_pb2_grpc, schedules_pb2, schedules_pb2_grpc
+from sidecar.adapters.grpc_server.runs import RunsService
+from sidecar.adapters.grpc_server.schedules import SchedulesService
+from sidecar.adapters.grpc_server.server import ApiServer
+from sidecar.adapters.postgres.run_records import PostgresRunRecords
+from sidecar.adapters.tokens import Token
+from sidecar.config.secret import SecretSource
+from sidecar.dispatch import Runs
+from sidecar.model.run import Delivery
+from sidecar.model.term import Term
+from sidecar.scheduling import Schedules
+from tests.integration.runs_lab import EVERY_HOUR, FakeApp, Lab, laboratory
+
+
+@dataclass
+class Api:
+    schedules: schedules_pb2_grpc.SchedulesStub
+    runs: runs_pb2_grpc.RunsStub
+
+
+@pytest.fixture
+async def lab(database_url: str) -> AsyncIterator[Lab]:
+    async with laboratory(database_url) as lab:
+        yield lab
+
+
+@pytest.fixture
+async def api(lab: Lab, unused_tcp_port_factory: Callable[[], int]) -> AsyncIterator[Api]:
+    address = f"127.0.0.1:{unused_tcp_port_factory()}"
+    server = ApiServer(address, Token(SecretSource.of("")))
+    schedules = SchedulesService(
+        Schedules(lab.schedules, lab.hints, cluster="test"), stale_reason=lambda stored: ""
+    )
+    runs = RunsService(Runs(PostgresRunRecords(lab.database, lab.who), lab.hints))
+    server.add(schedules_pb2_grpc.add_SchedulesServicer_to_server, schedules, "baton.v1.Schedules")
+    server.add(runs_pb2_grpc.add_RunsServicer_to_server, runs, "baton.v1.Runs")
+    await server.start()
+    async with grpc.aio.insecure_channel(address) as channel:
+        yield Api(schedules_pb2_grpc.SchedulesStub(channel), runs_pb2_grpc.RunsStub(channel))
+    await server.stop(0)
+
+
+def stamp(instant: datetime) -> Timestamp:
+    message = Timestamp()
+    message.FromDatetime(instant)
+    return message
+
+
+def details_of(error: grpc.aio.AioRpcError) -> list[Any]:
+    metadata: Any = error.trailing_metadata() or ()
+    found = (value for key, value in metadata if key == "grpc-status-details-bin")
+    return list(status_pb2.Status.FromString(next(found, b"")).details)
+
+
+def field_of(error: grpc.aio.AioRpcError) -> str:
+    """The field that a refused request was wrong in."""
+    for detail in details_of(error):
+        request = error_details_pb2.BadRequest()
+        if detail.Unpack(request):
+            return str(request.field_violations[0].field)
+    return ""
+
+
+async def running(lab: Lab) -> tuple[Term, Delivery]:
+    await lab.add(EVERY_HOUR)
+    await lab.schedules.trigger("hourly", payload=None, request_id=None)
+    term = await lab.term()
+    return term, (await lab.runs.claim(term, limit=1)).deliveries[0]
+
+
+async def test_a_schedule_comes_back_with_every_default(api: Api) -> None:
+    sent = schedules_pb2.Schedule(name="daily", cron="0 2 * * *", timezone="Europe/Berlin")
+    made = (
+        await api.schedules.Create(schedules_pb2.SchedulesCreateRequest(schedule=sent))
+    ).schedule
+    assert (made.group, made.enabled, made.content_type) == ("default", True, "application/json")
+    assert made.skip_if_older_than.seconds == 86_400
+    assert (made.retry.attempts, made.retry.initial.seconds, made.retry.max.seconds) == (3, 1, 60)
+    assert made.source == schedules_pb2.SCHEDULE_SOURCE_API
+    assert made.next_run_at.ToDatetime(tzinfo=UTC) > datetime.now(UTC)
+    assert not made.HasField("last_run_at")
+    got = (await api.schedules.Get(schedules_pb2.SchedulesGetRequest(name="daily"))).schedule
+    assert got == made
+    again = (
+        await api.schedules.Update(schedules_pb2.SchedulesUpdateRequest(schedule=got))
+    ).schedule
+    again.updated_at.CopyFrom(got.updated_at)
+    assert again == got
+
+
+async def test_every_kind_of_timing_survives_the_way_there_and_back(api: Api) -> None:
+    tick = stamp(datetime(2030, 1, 1, tzinfo=UTC))
+    for sent in (
+        schedules_pb2.Schedule(name="at", at=tick),
+        schedules_pb2.Schedule(name="every", every=Duration(seconds=1, nanos=500_000_000)),
+        schedules_pb2.Schedule(name="cron", cron="H H * * *"),
+    ):
+        made = (
+            await api.schedules.Create(schedules_pb2.SchedulesCreateRequest(schedule=sent))
+        ).schedule
+        timing = sent.WhichOneof("timing")
+        assert made.WhichOneof("timing") == timing
+        assert timing is not None
+        assert getattr(made, timing) == getattr(sent, timing)
+
+
+@pytest.mark.parametrize(
+    ("field", "schedule"),
+    [
+        ("schedule.cron", schedules_pb2.Schedule(name="a", cron="never")),
+        ("schedule", schedules_pb2.Schedule(name="a")),
+        ("schedule.every", schedules_pb2.Schedule(name="a", every=Duration(seconds=-1))),
+        ("schedule.every", schedules_pb2.Schedule(name="a", every=Duration(nanos=1))),
+        ("schedule.at", schedules_pb2.Schedule(name="a", at=Timestamp(seconds=10**17))),
+        ("schedule.name", schedules_pb2.Schedule(name="a" * 256, every=Duration(seconds=1))),
+        ("schedule.catch_up", schedules_pb2.Schedule(name="a", cron="@daily", catch_up=99)),  # type: ignore[arg-type]
+        ("schedule.ping_url", schedules_pb2.Schedule(name="a", cron="@daily", ping_url="ftp://x")),
+        ("schedule.group", schedules_pb2.Schedule(name="a", cron="@daily", group="nowhere")),
+    ],
+)
+async def test_a_bad_schedule_names_its_field(
+    api: Api, field: str, schedule: schedules_pb2.Schedule
+) -> None:
+    """G11."""
+    with pytest.raises(grpc.aio.AioRpcError) as refused:
+        await api.schedules.Create(schedules_pb2.SchedulesCreateRequest(schedule=schedule))
+    assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert field_of(refused.value) == field
+    assert not (await api.schedules.List(schedules_pb2.SchedulesListRequest())).schedules
+
+
+async def test_pause_resume_trigger_delete(lab: Lab, api: Api) -> None:
+    sent = schedules_pb2.Schedule(name="s", every=Duration(seconds=3600))
+    await api.schedules.Create(schedules_pb2.SchedulesCreateRequest(schedule=sent))
+    paused = await api.schedules.Pause(schedules_pb2.SchedulesPauseRequest(name="s", note="why"))
+    assert (paused.schedule.paused, paused.schedule.pause_note) == (True, "why")
+    assert not paused.schedule.HasField("next_run_at")
+    run_id = (
+        await api.schedules.Trigger(schedules_pb2.SchedulesTriggerRequest(name="s", payload=b"x"))
+    ).run_id
+    async with lab.leading(FakeApp()):
+        await lab.ended()
+    run = (await api.runs.Get(runs_pb2.RunsGetRequest(run_id=run_id))).run
+    assert (run.kind, run.outcome) == (runs_pb2.RUN_KIND_TRIGGER, runs_pb2.OUTCOME_SUCCEEDED)
+    assert [event.state for event in run.history] == [
+        runs_pb2.RUN_STATE_QUEUED,
+        runs_pb2.RUN_STATE_RUNNING,
+        runs_pb2.RUN_STATE_ENDED,
+    ]
+    resumed = await api.schedules.Resume(schedules_pb2.SchedulesResumeRequest(name="s"))
+    assert resumed.schedule.HasField("next_run_at")
+    assert resumed.schedule.metadata.run_count == 1
+    await api.schedules.Delete(schedules_pb2.SchedulesDeleteRequest(name="s"))
+    gone = await api.schedules.Get(schedules_pb2.SchedulesGetRequest(name="s"))
+    assert gone.schedule.HasField("retired_at")
+    with pytest.raises(grpc.aio.AioRpcError) as missing:
+        await api.schedules.Delete(schedules_pb2.SchedulesDeleteRequest(name="s"))
+    assert missing.value.code() is grpc.StatusCode.NOT_FOUND
+
+
+async def test_preview_and_backfill(lab: Lab, api: Api) -> None:
+    await lab.add(EVERY_HOUR)
+    after = datetime(2026, 1, 1, tzinfo=UTC)
+    preview = await api.schedules.Preview(
+        schedules_pb2.SchedulesPreviewRequest(name="hourly", n=3, after=stamp(after))
+    )
+    expected = [after + timedelta(hours=n) for n in (1, 2, 3)]
+    assert [tick.ToDatetime(tzinfo=UTC) for tick in preview.ticks] == expected
+    made = await api.schedules.Backfill(
+        schedules_pb2.SchedulesBackfillRequest(
+            name="hourly", from_at=stamp(after), to_at=stamp(after + timedelta(hours=3))
+        )
+    )
+    assert len(made.run_ids) == 3
+    with pytest.raises(grpc.aio.AioRpcError) as refused:
+        await api.schedules.Backfill(schedules_pb2.SchedulesBackfillRequest(name="hourly"))
+    assert field_of(refused.value) == "from_at"
+
+
+async def test_lists_are_paged(lab: Lab, api: Api) -> None:
+    await lab.add(EVERY_HOUR)
+    for _ in range(5):
+        await lab.schedules.trigger("hourly", payload=None, request_id=None)
+    found: list[int] = []
+    token = ""
+    while True:
+        page = await api.runs.List(runs_pb2.RunsListRequest(page_size=2, page_token=token))
+        found += [run.run_id for run in page.runs]
+        token = page.next_page_token
+        if not token:
+            break
+    assert len(found) == 5
+    assert found == sorted(found, reverse=True)
+    waiting = runs_pb2.RunsListRequest(name="hourly", state=runs_pb2.RUN_STATE_RUNNING)
+    assert not (await api.runs.List(waiting)).runs
+    for request in (
+        runs_pb2.RunsListRequest(page_size=-1),
+        runs_pb2.RunsListRequest(page_token="x"),
+        runs_pb2.RunsListRequest(outcome=99),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(grpc.aio.AioRpcError) as refused:
+            await api.runs.List(request)
+        assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+
+
+async def test_a_page_of_large_schedules_fits_into_a_message(lab: Lab, api: Api) -> None:
+    for n in range(20):
+        sent = schedules_pb2.Schedule(name=f"s{n:02}", cron="@daily", payload=b"x" * 256 * 1024)
+        await api.schedules.Create(schedules_pb2.SchedulesCreateRequest(schedule=sent))
+    names: list[str] = []
+    token = ""
+    while True:
+        page = await api.schedules.List(schedules_pb2.SchedulesListRequest(page_token=token))
+        names += [schedule.name for schedule in page.schedules]
+        token = page.next_page_token
+        if not token:
+            break
+    assert names == [f"s{n:02}" for n in range(20)]
+
+
+def ref(delivery: Delivery) -> runs_pb2.RunRef:
+    run = delivery.ref
+    return runs_pb2.RunRef(run_id=run.run_id, attempt=run.attempt, epoch=run.epoch)
+
+
+async def test_checkpoints_are_stored_once_and_only_for_the_live_attempt(
+    lab: Lab, api: Api
+) -> None:
+    """G3: the same again is fine; another value and an old attempt are refused."""
+    _, delivery = await running(lab)
+    step = runs_pb2.RunsCheckpointRequest(run=ref(delivery), step="charge", value=b"1")
+    await api.runs.Checkpoint(step)
+    await api.runs.Checkpoint(step)
+    step.value = b"2"
+    with pytest.raises(grpc.aio.AioRpcError) as other:
+        await api.runs.Checkpoint(step)
+    assert other.value.code() is grpc.StatusCode.ALREADY_EXISTS
+    (info,) = (detail for detail in details_of(other.value) if "ErrorInfo" in detail.type_url)
+    told = error_details_pb2.ErrorInfo.FromString(info.value)
+    assert b64decode(told.metadata["existing"]) == b"1"
+    await lab.term()
+    step.step = "later"
+    with pytest.raises(grpc.aio.AioRpcError) as late:
+        await api.runs.Checkpoint(step)
+    assert late.value.code() is grpc.StatusCode.FAILED_PRECONDITION
+    stored = await lab.sql("SELECT step, value FROM baton.checkpoint")
+    assert stored == [{"step": "charge", "value": b"1"}]
+
+
+async def test_checkpoints_have_limits(lab: Lab, api: Api) -> None:
+    _, delivery = await running(lab)
+    half = b"x" * 512 * 1024
+    for name in ("a", "b"):
+        await api.runs.Checkpoint(
+            runs_pb2.RunsCheckpointRequest(run=ref(delivery), step=name, value=half)
+        )
+    with pytest.raises(grpc.aio.AioRpcError) as full:
+        await api.runs.Checkpoint(
+            runs_pb2.RunsCheckpointRequest(run=ref(delivery), step="c", value=b"x")
+        )
+    assert full.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    await lab.sql("UPDATE baton.run SET checkpoint_bytes = 0, checkpoint_count = 1000")
+    with pytest.raises(grpc.aio.AioRpcError) as many:
+        await api.runs.Checkpoint(
+            runs_pb2.RunsCheckpointRequest(run=ref(delivery), step="c", value=b"x")
+        )
+    assert many.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+
+
+async def test_a_heartbeat_reports_progress(lab: Lab, api: Api) -> None:
+    _, delivery = await running(lab)
+    await api.runs.Heartbeat(
+        runs_pb2.RunsHeartbeatRequest(run=ref(delivery), progress=0.5, message="half")
+    )
+    await api.runs.Heartbeat(runs_pb2.RunsHeartbeatRequest(run=ref(delivery)))
+    run = (await api.runs.Get(runs_pb2.RunsGetRequest(run_id=delivery.ref.run_id))).run
+    assert (run.progress, run.progress_message) == (0.5, "half")
+    for request, code in (
+        (runs_pb2.RunsHeartbeatRequest(), grpc.StatusCode.INVALID_ARGUMENT),
+        (
+            runs_pb2.RunsHeartbeatRequest(run=ref(delivery), progress=1.5),
+            grpc.StatusCode.INVALID_ARGUMENT,
+        ),
+        (
+            runs_pb2.RunsHeartbeatRequest(run=runs_pb2.RunRef(run_id=1, attempt=9, epoch=1)),
+            grpc.StatusCode.FAILED_PRECONDITION,
+        ),
+    ):
+        with pytest.raises(grpc.aio.AioRpcError) as refused:
+            await api.runs.Heartbeat(request)
+        assert refused.value.code() is code
+
+
+async def test_cancel_and_retry_say_why_not(lab: Lab, api: Api) -> None:
+    _, delivery = await running(lab)
+    run_id = delivery.ref.run_id
+    asked = (await api.runs.Cancel(runs_pb2.RunsCancelRequest(run_id=run_id, note="stop"))).run
+    assert asked.cancel_requested
+    with pytest.raises(grpc.aio.AioRpcError) as refused:
+        await api.runs.Retry(runs_pb2.RunsRetryRequest(run_id=run_id))
+    assert refused.value.code() is grpc.StatusCode.FAILED_PRECONDITION
+    for call in (
+        api.runs.Get(runs_pb2.RunsGetRequest(run_id=99)),
+        api.runs.Cancel(runs_pb2.RunsCancelRequest(run_id=99)),
+        api.runs.Retry(runs_pb2.RunsRetryRequest(run_id=99)),
+    ):
+        with pytest.raises(grpc.aio.AioRpcError) as missing:
+            await call
+        assert missing.value.code() is grpc.StatusCode.NOT_FOUND
+
+
+async def test_a_life_of_a_singleton_is_a_run(lab: Lab, api: Api) -> None:
+    """A life that nobody ended is over with the next, and remembered like one that failed."""
+    term = await lab.term()
+    first = await lab.runs.start_singleton(term, "coordinator")
+    assert first.metadata.run_count == 0
+    second = await lab.runs.start_singleton(await lab.term(), "coordinator")
+    assert second.metadata.run_count == 1
+    assert second.metadata.last_run_at == first.scheduled_at
+    assert second.metadata.last_error == "its term ended before it did"
+    (kept,) = await lab.sql("SELECT last_run_at, run_count, last_error FROM baton.execution")
+    assert kept == {
+        "last_run_at": second.scheduled_at,
+        "run_count": 1,
+        "last_error": "its term ended before it did",
+    }
+    rows = (await api.runs.List(runs_pb2.RunsListRequest(name="coordinator"))).runs
+    assert [(run.run_id, run.state) for run in rows] == [
+        (second.ref.run_id, runs_pb2.RUN_STATE_RUNNING),
+        (first.ref.run_id, runs_pb2.RUN_STATE_ENDED),
+    ]
+    with pytest.raises(grpc.aio.AioRpcError) as refused:
+        await api.runs.Cancel(runs_pb2.RunsCancelRequest(run_id=second.ref.run_id))
+    assert refused.value.code() is grpc.StatusCode.FAILED_PRECONDITION

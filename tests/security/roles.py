@@ -1,0 +1,72 @@
+"""Databases as docs/security.md wants them: tables of an owner, and a role that may only use them.
+
+The SQL is taken from that page: what is proven is what users copy.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psycopg
+
+from sidecar.adapters.postgres.migrate import migrate
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "security.md"
+OWNER, RUNTIME = "baton_owner", "baton_runtime"
+_PASSWORD = "least-privilege-of-the-tests"
+
+
+# Tests that need more than a sidecar does: they take tables away, or make schemas and databases
+# read-only. All others pass with the least of roles.
+NEED_OWNER = frozenset(
+    {
+        "test_a_store_that_breaks_in_an_unknown_way_turns_red_and_ends_nothing",
+        "test_a_missing_table_is_refused_with_its_name",
+        "test_without_tables_it_says_what_to_do",
+        "test_two_schemas_never_meet",
+        "test_a_read_only_server_is_refused",
+    }
+)
+
+
+def statements(who: str) -> list[str]:
+    """What the page tells this one to do: `an administrator` or `the owner`."""
+    (text,) = re.findall(rf"```sql\n-- as {who}[^\n]*\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    return [each.strip() for each in text.split(";") if each.strip()]
+
+
+def least_url(administrator_url: str) -> str:
+    """Do all that the page says in this database, and give the URL for the sidecars."""
+    with psycopg.connect(administrator_url, autocommit=True) as administrator:
+        row = administrator.execute("SELECT current_database()").fetchone()
+        assert row
+        # Nothing comes by being one of the public.
+        administrator.execute(f'REVOKE ALL ON DATABASE "{row[0]}" FROM PUBLIC'.encode())
+        administrator.execute(b"REVOKE ALL ON SCHEMA public FROM PUBLIC")
+        for statement in statements("an administrator"):
+            text = statement.replace("DATABASE app", f'DATABASE "{row[0]}"')
+            # Roles are the server's, and other databases of these tests have made them already.
+            with suppress(psycopg.errors.DuplicateObject, psycopg.errors.UniqueViolation):
+                administrator.execute(text.replace("…", _PASSWORD).encode())
+    owner_url = _as(OWNER, administrator_url)
+    _migrate(owner_url)
+    with psycopg.connect(owner_url, autocommit=True) as owner:
+        for statement in statements("the owner"):
+            owner.execute(statement.encode())
+    return _as(RUNTIME, administrator_url)
+
+
+def _as(role: str, url: str) -> str:
+    parts = urlsplit(url)
+    return parts._replace(netloc=f"{role}:{_PASSWORD}@{parts.hostname}:{parts.port}").geturl()
+
+
+def _migrate(url: str) -> None:
+    """In a thread of its own: a test may have a loop running already."""
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(lambda: asyncio.run(migrate(url, "baton"))).result()

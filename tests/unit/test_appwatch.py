@@ -1,0 +1,138 @@
+"""Is the app alive? The rules of health, on a link that does as it is told (G9)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from sidecar.appwatch import AppWatch
+from sidecar.model.errors import AppUnavailable, LeaderHandoffFailed
+from sidecar.model.term import LossReason, Term
+
+INTERVAL = 0.01
+
+
+class FakeLink:
+    """Connected or not, healthy or not; notes what it was told."""
+
+    def __init__(self) -> None:
+        self.connected = asyncio.Event()
+        self.disconnected = asyncio.Event()
+        self.healthy = True
+        self.answers_losing = True
+        self.checks = 0
+        self.condition = asyncio.Condition()
+        self.lost: list[Term] = []
+
+    def connect(self) -> None:
+        self.disconnected.clear()
+        self.connected.set()
+
+    def disconnect(self) -> None:
+        self.connected.clear()
+        self.disconnected.set()
+
+    async def wait_connected(self) -> None:
+        await self.connected.wait()
+
+    async def wait_disconnected(self) -> None:
+        await self.disconnected.wait()
+
+    async def checked(self, times: int) -> None:
+        async with self.condition:
+            await self.condition.wait_for(lambda: self.checks >= times)
+
+    async def check(self, timeout: float) -> None:
+        self.checks += 1
+        async with self.condition:
+            self.condition.notify_all()
+        if not self.healthy:
+            raise AppUnavailable("NOT_SERVING")
+
+    async def lose_leadership(self, term: Term, reason: LossReason, timeout: float) -> None:
+        if not self.answers_losing:
+            raise LeaderHandoffFailed("INTERNAL")
+        self.lost.append(term)
+
+
+@pytest.fixture
+def link() -> FakeLink:
+    return FakeLink()
+
+
+@pytest.fixture
+async def watch(link: FakeLink) -> AsyncIterator[AppWatch]:
+    loop = asyncio.get_running_loop()
+    watch = AppWatch(
+        link,
+        ["default", "other"],
+        loop.time,
+        interval=INTERVAL,
+        failures_max=3,
+        callback_timeout=1,
+    )
+    task = asyncio.create_task(watch.run())
+    yield watch
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+def _changes(watch: AppWatch) -> asyncio.Queue[bool]:
+    queue: asyncio.Queue[bool] = asyncio.Queue()
+    watch.on_change.append(queue.put_nowait)
+    return queue
+
+
+async def test_an_app_is_unhealthy_until_it_answered(watch: AppWatch, link: FakeLink) -> None:
+    changes = _changes(watch)
+    assert not watch.status.healthy
+    link.connect()
+    assert await changes.get()
+    assert watch.status.healthy
+
+
+async def test_every_term_it_may_believe_in_is_ended_first(watch: AppWatch, link: FakeLink) -> None:
+    """G1: an earlier life of this sidecar may have made it leader."""
+    changes = _changes(watch)
+    link.connect()
+    await changes.get()
+    assert [(term.group, term.epoch) for term in link.lost] == [("default", 0), ("other", 0)]
+
+
+async def test_an_app_that_cannot_be_told_does_not_count_as_healthy(
+    watch: AppWatch, link: FakeLink
+) -> None:
+    """G1: it may still believe that it leads."""
+    link.answers_losing = False
+    link.connect()
+    await link.checked(5)
+    assert not watch.status.healthy
+    assert "INTERNAL" in watch.status.problem
+
+
+async def test_one_failed_check_is_forgiven_three_are_not(watch: AppWatch, link: FakeLink) -> None:
+    """G9."""
+    changes = _changes(watch)
+    link.connect()
+    await changes.get()
+    link.healthy = False
+    before = link.checks
+    assert await changes.get() is False
+    assert link.checks >= before + 3
+    link.healthy = True
+    assert await changes.get()
+
+
+async def test_a_broken_connection_is_unhealthy_at_once(watch: AppWatch, link: FakeLink) -> None:
+    """G9: what answers next may be another process; it is told to lose everything again."""
+    changes = _changes(watch)
+    link.connect()
+    await changes.get()
+    link.disconnect()
+    assert await changes.get() is False
+    assert watch.status.problem == "connection lost"
+    link.connect()
+    assert await changes.get()
+    assert len(link.lost) == 4

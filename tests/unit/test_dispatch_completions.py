@@ -1,0 +1,69 @@
+"""Completions whose answer was lost: nothing is written twice, and nothing is taken for late."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, cast
+
+from sidecar.dispatch.completions import Completions
+from sidecar.model.errors import AnswerLost
+from sidecar.model.ledger import Recorded, Report
+from sidecar.model.run import Delivery, Outcome, RunKind, RunRef, RunState, Verdict
+from sidecar.model.term import Tenure, Term
+
+_TERM = Term("default", 1, 7)
+
+
+class LateRows:
+    """The first write is given up by us, and carried out at the moment of the second."""
+
+    def __init__(self) -> None:
+        self.written: dict[int, Recorded] = {}
+        self._given_up: Sequence[Report] = ()
+
+    async def complete(self, term: Term, reports: Sequence[Report]) -> Mapping[int, Recorded]:
+        if not self._given_up:
+            self._given_up = reports
+            raise AnswerLost("no answer within 3 s")
+        for report in self._given_up:
+            self.written[report.delivery.ref.run_id] = _recorded(report)
+        return {}  # the attempt is not live any more
+
+    async def landed(self, reports: Sequence[Report]) -> Mapping[int, Recorded]:
+        ids = {report.delivery.ref.run_id for report in reports}
+        return {run_id: row for run_id, row in self.written.items() if run_id in ids}
+
+
+def _recorded(report: Report) -> Recorded:
+    ref, outcome = report.delivery.ref, report.verdict.outcome
+    return Recorded(ref.run_id, RunKind.SCHEDULE, RunState.ENDED, outcome, None, 0.0, None)
+
+
+def _report(run_id: int) -> Report:
+    delivery = Delivery(
+        ref=RunRef(run_id, 1, _TERM.epoch),
+        kind=RunKind.SCHEDULE,
+        name="cleanup",
+        group=_TERM.group,
+        scheduled_at=datetime(2026, 1, 1, tzinfo=UTC),
+        idempotency_key=f"key-{run_id}",
+    )
+    return Report(delivery, Verdict(Outcome.SUCCEEDED))
+
+
+async def test_a_write_carried_out_late_is_known_as_ours() -> None:
+    """G4: the outcome that stands is ours; whoever waits for it is not told that it came late."""
+    rows = LateRows()
+    completions = Completions(cast(Any, rows), cast(Tenure, _Trusted()))
+    writer = asyncio.create_task(completions.run())
+    try:
+        async with asyncio.timeout(2):
+            recorded = await completions.record(_report(5))
+    finally:
+        writer.cancel()
+        await asyncio.gather(writer, return_exceptions=True)
+    assert recorded == rows.written[5]
+
+
+class _Trusted:
+    term = _TERM

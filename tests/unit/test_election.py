@@ -1,0 +1,477 @@
+"""The pure election: each move of its diagram, and each way a term can end."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from sidecar.model.election import Election
+from sidecar.model.election_words import (
+    Backend,
+    Beat,
+    Become,
+    CancelBecome,
+    CancelWork,
+    Connect,
+    Done,
+    DrainWork,
+    Effect,
+    HangUp,
+    Holder,
+    Inspect,
+    Inspected,
+    Lose,
+    Phase,
+    Ping,
+    Pinged,
+    Poll,
+    Polled,
+    Reap,
+    Release,
+    Result,
+    RunnerSeen,
+    StartWork,
+    Statement,
+    Taken,
+    Timers,
+)
+from sidecar.model.spreading import wait_seconds
+from sidecar.model.term import LossReason, Term
+
+G = 7
+EPOCH = 1000
+TERM = Term("default", G, EPOCH)
+OLD = Beat(900, 5, "1")
+T = Timers()
+
+
+class Driver:
+    """Feeds one election by hand; time only passes when a test says so."""
+
+    def __init__(self, timers: Timers = T, **options: bool) -> None:
+        self.now = 100.0
+        self.election = Election("me", timers, lambda: 0.0, **options)
+        self.election.join({"default": G}, self.now)
+        self.election.app_is(True, self.now)
+        self.election.tick(self.now)
+        assert self.election.effects() == [Connect()]
+        self.election.connected_now(self.now)
+
+    def phase(self) -> Phase:
+        return self.election.groups[G].phase
+
+    def at_rest(self) -> bool:
+        return self.election.at_rest
+
+    def ask(self) -> Statement | None:
+        return self.election.next_statement(self.now)
+
+    def answer(self, result: Result, after: float = 0.0) -> None:
+        statement = self.ask()
+        assert statement
+        sent_at, self.now = self.now, self.now + after
+        self.election.answered(statement, result, sent_at=sent_at, now=self.now)
+
+    def polled(
+        self, *, locked: bool = False, clean: bool = False, beat: Beat = OLD, after: float = 0.0
+    ) -> None:
+        self.answer([Polled(G, locked, Holder(900, "other", "host", clean), beat)], after)
+
+    def taken(
+        self, *, clean: bool = False, clean_on: str = "1", found: Beat = OLD, timeline: str = "1"
+    ) -> None:
+        self.answer(Taken(EPOCH, found, clean, clean_on, timeline))
+
+    def pass_time(self, seconds: float) -> list[Effect]:
+        self.now += seconds
+        self.election.tick(self.now)
+        return self.election.effects()
+
+    def effects(self) -> list[Effect]:
+        return self.election.effects()
+
+    def take_over(self) -> None:
+        self.polled(locked=True, clean=True)
+        self.taken(clean=True)
+        assert self.effects() == [Become(TERM, T.callback_timeout)]
+
+    def lead(self) -> None:
+        self.take_over()
+        self.election.became(TERM, True, self.now)
+        assert self.effects() == [StartWork(TERM)]
+
+    def ping(self, result: Pinged | None = None, after: float = 0.0) -> None:
+        self.now += T.ping
+        self.answer(result or Pinged(frozenset({G})), after)
+
+
+@pytest.fixture
+def driver() -> Driver:
+    return Driver()
+
+
+def _lose(reason: LossReason, timeout: float = T.callback_timeout) -> Lose:
+    return Lose(TERM, reason, timeout)
+
+
+# ── standby ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_standby_polls_at_its_rhythm(driver: Driver) -> None:
+    assert driver.ask() == Poll((G,), (G,))
+    driver = Driver()
+    driver.polled()
+    assert driver.ask() is None
+    driver.now = driver.election.wake_at()
+    assert driver.now == pytest.approx(100.0 + 0.9 * T.poll)
+    assert isinstance(driver.ask(), Poll)
+
+
+def test_one_statement_at_a_time(driver: Driver) -> None:
+    assert driver.ask()
+    assert driver.ask() is None
+
+
+def test_an_unhealthy_app_does_not_compete(driver: Driver) -> None:
+    """G9."""
+    driver.election.app_is(False, driver.now)
+    assert driver.ask() == Poll((G,), ())
+
+
+def test_a_runner_that_does_not_campaign_only_looks() -> None:
+    driver = Driver(campaign=False)
+    assert driver.ask() == Poll((G,), ())
+    assert not driver.election.campaigning
+
+
+def test_a_lock_got_too_late_is_given_back(driver: Driver) -> None:
+    """G9: the app turned unhealthy while the try-lock was under way."""
+    statement = driver.ask()
+    assert statement
+    driver.election.app_is(False, driver.now)
+    row = Polled(G, True, Holder(), OLD)
+    driver.election.answered(statement, [row], sent_at=driver.now, now=driver.now)
+    assert driver.ask() == Release(G, 0, clean=False)
+
+
+def test_a_notified_release_is_tried_at_once(driver: Driver) -> None:
+    driver.polled()
+    driver.election.released_elsewhere(G, driver.now)
+    assert driver.ask() == Poll((G,), (G,))
+
+
+def test_a_lower_rank_waits_before_it_tries() -> None:
+    """Each of the others goes first for a part of 300 ms."""
+    waits = []
+    for others in ((), ("a", "b", "c")):
+        driver = Driver()
+        driver.election.runners_seen([RunnerSeen(r, True, 100.0) for r in others], driver.now)
+        driver.polled()
+        driver.election.released_elsewhere(G, driver.now)
+        waits.append(driver.election.wake_at() - driver.now)
+        driver.now = driver.election.wake_at()
+        assert driver.ask() == Poll((G,), (G,))
+    place = wait_seconds("me", "default", ["a", "b", "c"], {"default": ""})
+    assert place > 0
+    assert waits == pytest.approx([0.0, place])
+
+
+# ── candidate ───────────────────────────────────────────────────────────────────────────────────
+
+
+def test_clean_release_is_followed_at_once(driver: Driver) -> None:
+    driver.polled(locked=True, clean=True)
+    assert driver.phase() is Phase.CANDIDATE
+    driver.taken(clean=True)
+    assert driver.phase() is Phase.BECOMING
+
+
+def test_grace_counts_from_the_first_sight_of_the_beat(driver: Driver) -> None:
+    """G1."""
+    driver.polled()
+    seen_at = driver.now
+    driver.now += 1.0
+    driver.polled(locked=True)
+    driver.taken()
+    assert driver.pass_time(seen_at + T.grace - driver.now - 0.01) == []
+    assert driver.pass_time(0.02) == [Become(TERM, T.callback_timeout)]
+
+
+@pytest.mark.parametrize(
+    ("found", "timeline"),
+    [(replace(OLD, sequence=6), "1"), (OLD, "2")],
+    ids=["a beat not seen before", "seen on another timeline"],
+)
+def test_grace_counts_from_the_lock(driver: Driver, found: Beat, timeline: str) -> None:
+    """G1."""
+    driver.polled()
+    driver.now += 1.0
+    driver.polled(locked=True)
+    acquired_at = driver.now
+    driver.now += 0.2
+    driver.taken(found=found, timeline=timeline)
+    driver.ping()
+    assert driver.pass_time(acquired_at + T.grace - driver.now - 0.01) == []
+    assert driver.pass_time(0.02) == [Become(TERM, T.callback_timeout)]
+
+
+def test_clean_counts_only_on_its_timeline(driver: Driver) -> None:
+    """G1: the failover may have lost the term that followed."""
+    driver.polled(locked=True, clean=True)
+    driver.taken(clean=True, clean_on="1", timeline="2")
+    assert driver.phase() is Phase.CANDIDATE
+    assert driver.pass_time(T.grace - 1) == []
+
+
+def test_a_candidate_pings_and_may_give_up(driver: Driver) -> None:
+    driver.polled(locked=True)
+    driver.taken(found=replace(OLD, sequence=6))
+    driver.ping()
+    driver.election.stop(driver.now)
+    assert driver.effects() == []
+    assert driver.ask() == Release(G, EPOCH, clean=False)
+
+
+# ── becoming ────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_work_starts_when_the_app_has_answered(driver: Driver) -> None:
+    driver.take_over()
+    assert driver.election.view("default").is_leader
+    driver.election.became(TERM, True, driver.now)
+    assert driver.phase() is Phase.LEADING
+    assert driver.effects() == [StartWork(TERM)]
+
+
+def test_an_app_that_refuses_is_told_and_others_go_first(driver: Driver) -> None:
+    pauses = []
+    for _ in range(2):
+        driver.polled(locked=True, clean=True)
+        driver.taken(clean=True)
+        driver.effects()
+        driver.election.became(TERM, False, driver.now)
+        assert driver.effects() == [_lose(LossReason.RESIGNED)]
+        driver.election.lost(TERM, True, driver.now)
+        driver.answer(Done())
+        pauses.append(driver.election.groups[G].compete_after - driver.now)
+        driver.now += T.poll
+        assert driver.ask() == Poll((G,), ())
+        driver.election.disconnected(driver.now)
+        driver.effects()
+        driver.now += pauses[-1]
+        driver.election.connected_now(driver.now)
+    assert pauses == [2.0, 4.0]
+
+
+def test_the_loss_waits_for_the_end_of_become(driver: Driver) -> None:
+    driver.take_over()
+    driver.election.app_is(False, driver.now)
+    assert driver.effects() == [CancelBecome(TERM)]
+    driver.election.became(TERM, False, driver.now)
+    assert driver.effects() == [_lose(LossReason.APP_UNHEALTHY, T.unhealthy_callback_timeout)]
+
+
+# ── leading ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_trust_counts_from_sending(driver: Driver) -> None:
+    """G1: a slow answer does not stretch the term."""
+    driver.lead()
+    driver.ping(after=1.0)
+    assert driver.election.view("default").trusted_until == driver.now - 1.0 + T.lease
+
+
+def test_the_app_is_told_before_the_trust_ends(driver: Driver) -> None:
+    """G1."""
+    driver.lead()
+    driver.ask()
+    assert driver.pass_time(T.lease - T.margin - 0.01) == []
+    assert driver.pass_time(0.02) == [CancelWork(TERM), _lose(LossReason.LEASE_LOST), HangUp()]
+    assert not driver.election.view("default").is_leader
+
+
+def test_a_broken_connection_ends_the_term(driver: Driver) -> None:
+    driver.lead()
+    driver.election.disconnected(driver.now)
+    assert driver.effects() == [CancelWork(TERM), _lose(LossReason.LEASE_LOST), HangUp()]
+    driver.election.lost(TERM, True, driver.now)
+    assert driver.phase() is Phase.STANDBY
+    assert driver.pass_time(1.0) == [Connect()]
+
+
+def test_an_answer_of_the_old_session_changes_nothing(driver: Driver) -> None:
+    driver.lead()
+    driver.now += T.ping
+    ping = driver.ask()
+    assert isinstance(ping, Ping)
+    driver.election.disconnected(driver.now)
+    until = driver.election.groups[G].trusted_until
+    driver.election.answered(ping, Pinged(frozenset({G})), sent_at=driver.now, now=driver.now)
+    assert driver.election.groups[G].trusted_until == until
+
+
+def test_a_ping_that_misses_the_group_means_fenced(driver: Driver) -> None:
+    """G3."""
+    driver.lead()
+    driver.ping(Pinged(frozenset()))
+    assert driver.effects() == [CancelWork(TERM), _lose(LossReason.FENCED), HangUp()]
+
+
+def test_an_unacknowledged_ping_extends_nothing(driver: Driver) -> None:
+    driver.lead()
+    until = driver.election.groups[G].trusted_until
+    driver.ping(Pinged(frozenset({G}), acknowledged=False))
+    assert driver.election.groups[G].trusted_until == until
+    assert driver.phase() is Phase.LEADING
+
+
+def test_a_fenced_write_of_this_term_ends_it(driver: Driver) -> None:
+    """G3: but not one of an older term."""
+    driver.lead()
+    driver.election.fenced(replace(TERM, epoch=EPOCH - 1), driver.now)
+    assert driver.effects() == []
+    driver.election.fenced(TERM, driver.now)
+    assert _lose(LossReason.FENCED) in driver.effects()
+
+
+def test_an_unhealthy_app_steps_down_without_a_drain(driver: Driver) -> None:
+    """G9."""
+    driver.lead()
+    driver.election.app_is(False, driver.now)
+    timeout = T.unhealthy_callback_timeout
+    assert driver.effects() == [CancelWork(TERM), _lose(LossReason.APP_UNHEALTHY, timeout)]
+
+
+# ── the way out ─────────────────────────────────────────────────────────────────────────────────
+
+
+def test_resign_drains_then_tells_then_releases_cleanly(driver: Driver) -> None:
+    driver.lead()
+    driver.election.resign(G, LossReason.RESIGNED, driver.now)
+    assert driver.phase() is Phase.DRAINING
+    assert driver.effects() == [DrainWork(TERM, driver.now + 0.75 * T.drain)]
+    assert driver.election.view("default").draining
+    driver.election.work_ended(TERM, driver.now)
+    assert driver.effects() == [_lose(LossReason.RESIGNED, 0.25 * T.drain)]
+    assert not driver.election.view("default").is_leader
+    driver.election.lost(TERM, True, driver.now)
+    assert driver.ask() == Release(G, EPOCH, clean=True)
+
+
+def test_a_hand_over_is_not_undone_at_once(driver: Driver) -> None:
+    driver.lead()
+    driver.election.resign(G, LossReason.RESIGNED, driver.now)
+    driver.election.work_ended(TERM, driver.now)
+    driver.election.lost(TERM, True, driver.now)
+    driver.answer(Done())
+    driver.now += T.poll
+    assert driver.ask() == Poll((G,), ())
+
+
+def test_an_unanswered_loss_is_not_clean(driver: Driver) -> None:
+    """G1: the successor must wait its grace."""
+    driver.lead()
+    driver.election.app_is(False, driver.now)
+    driver.election.lost(TERM, False, driver.now)
+    assert driver.ask() == Release(G, EPOCH, clean=False)
+
+
+def test_work_that_does_not_wind_down_is_cancelled(driver: Driver) -> None:
+    driver.lead()
+    driver.election.stop(driver.now)
+    driver.effects()
+    while driver.now < 100 + 0.75 * T.drain - 1:
+        driver.ping()
+    effects = driver.pass_time(1.0)
+    assert effects == [CancelWork(TERM), _lose(LossReason.SHUTDOWN, 0.25 * T.drain)]
+
+
+def test_hurry_does_not_wait_for_the_work(driver: Driver) -> None:
+    driver.lead()
+    driver.election.stop(driver.now)
+    driver.effects()
+    driver.election.stop(driver.now, hurry=True)
+    assert driver.effects() == [CancelWork(TERM), _lose(LossReason.SHUTDOWN, 0.25 * T.drain)]
+
+
+def test_stop_comes_to_rest_and_competes_no_more(driver: Driver) -> None:
+    driver.lead()
+    driver.election.stop(driver.now)
+    driver.election.work_ended(TERM, driver.now)
+    driver.election.lost(TERM, True, driver.now)
+    assert not driver.at_rest()
+    driver.answer(Done())
+    assert driver.at_rest()
+    driver.now += 60.0
+    assert driver.ask() == Poll((G,), ())
+
+
+def test_losing_the_session_while_releasing_ends_it(driver: Driver) -> None:
+    driver.lead()
+    driver.election.stop(driver.now)
+    driver.election.work_ended(TERM, driver.now)
+    driver.election.lost(TERM, True, driver.now)
+    driver.election.disconnected(driver.now)
+    assert driver.phase() is Phase.STANDBY
+    assert driver.at_rest()
+
+
+def test_the_leader_is_asked_to_resign_through_its_ping(driver: Driver) -> None:
+    driver.lead()
+    driver.election.asked_to_resign()
+    assert isinstance(driver.election.next_statement(driver.now), Ping)
+    driver = Driver()
+    driver.lead()
+    driver.ping(Pinged(frozenset({G}), frozenset({G})))
+    assert driver.phase() is Phase.DRAINING
+
+
+# ── the session and its reaper ──────────────────────────────────────────────────────────────────
+
+
+def test_a_statement_without_an_answer_costs_the_session(driver: Driver) -> None:
+    assert driver.ask()
+    assert driver.pass_time(T.lease - 0.01) == []
+    assert driver.pass_time(0.02) == [HangUp()]
+
+
+def test_reconnects_back_off(driver: Driver) -> None:
+    driver.election.disconnected(driver.now)
+    driver.effects()
+    pauses = []
+    for _ in range(7):
+        pauses.append(driver.election.wake_at() - driver.now)
+        assert driver.pass_time(pauses[-1]) == [Connect()]
+        driver.election.connect_failed(driver.now)
+    assert pauses == pytest.approx([0.1, 0.2, 0.4, 0.8, 1.6, 2.5, 2.5])
+
+
+def _reaped_after(driver: Driver, *, moves: bool) -> float | None:
+    """Seconds until the holder, whose beat stands still, is reaped; None within ten."""
+    started_at = driver.now
+    while driver.now < started_at + 10:
+        driver.now += 0.1
+        start = datetime(2026, 1, 1, tzinfo=UTC)
+        changed_at = start + timedelta(seconds=driver.now if moves else 0)
+        match statement := driver.ask():
+            case Poll():
+                result: Result = [Polled(G, False, Holder(900, "other", "", clean=False), OLD)]
+            case Inspect():
+                result = Inspected({G: Backend(42, start, changed_at)})
+            case Reap():
+                assert statement == Reap(G, Backend(42, start, start))
+                return driver.now - started_at
+            case _:
+                continue
+        driver.election.answered(statement, result, sent_at=driver.now, now=driver.now)
+    return None
+
+
+def test_a_backend_that_stands_still_is_reaped(driver: Driver) -> None:
+    seconds = _reaped_after(driver, moves=False)
+    assert seconds is not None
+    assert T.server_lease + 2 <= seconds < T.server_lease + 2 + 3
+
+
+def test_a_backend_that_does_something_is_left_alone(driver: Driver) -> None:
+    assert _reaped_after(driver, moves=True) is None

@@ -1,0 +1,27 @@
+"""The SQL files: short enough for psycopg to parse each of them only once."""
+
+from pathlib import Path
+
+import pytest
+from psycopg import _queries as psycopg_queries
+
+import sidecar.adapters.postgres
+from sidecar.adapters.postgres.queries import Queries
+
+FOLDER = Path(sidecar.adapters.postgres.__file__).parent / "queries"
+NAMES = sorted(
+    path.relative_to(FOLDER).with_suffix("").as_posix() for path in FOLDER.rglob("*.sql")
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_query_is_parsed_once(name: str) -> None:
+    queries = Queries("baton")
+    assert len(queries[name]) <= psycopg_queries.MAX_CACHED_STATEMENT_LENGTH
+    assert queries[name] is queries[name]
+
+
+def test_the_schema_is_put_in_quoted() -> None:
+    text = Queries('my "own"')["runs/claim"]
+    assert '"my ""own""".run' in text
+    assert " baton." not in text

@@ -1,0 +1,283 @@
+"""The pure rules of state: keys, limits, batches, and fitting stored bytes to a schema."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sidecar.model.errors import (
+    FailedPrecondition,
+    InvalidArgument,
+    LimitExceeded,
+    SchemaDecodeFailed,
+)
+from sidecar.model.run import RunRef
+from sidecar.model.state import (
+    check_delete,
+    check_key,
+    check_prefix,
+    check_put,
+    owner_of,
+    prefix_end,
+)
+from sidecar.model.state_schema import decoded, initial_state
+from sidecar.model.state_words import Delete, Owner, Put
+from sidecar.state.batching import Batcher
+from tests.state_lab import Policy
+
+RUN = RunRef(1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    "key", ["a", "a b", "é" * 127, "x" * 255, "a:b/c", "😀", "singleton-states"]
+)
+def test_keys(key: str) -> None:
+    check_key(key)
+
+
+@pytest.mark.parametrize(
+    "key", ["", "a\0", "\n", "x" * 256, "é" * 128, "\x7f", "\x85", "\U0010ffff", "singleton-state:"]
+)
+def test_not_keys(key: str) -> None:
+    """G11."""
+    with pytest.raises(InvalidArgument, match=r"^key: "):
+        check_key(key)
+
+
+@pytest.mark.parametrize("name", ["", "-a", "a/b", "a b", "x" * 256, "a\n", "ü"])
+def test_an_owned_key_ends_in_a_name(name: str) -> None:
+    """G11: nobody hides a key of his own behind a reserved prefix."""
+    with pytest.raises(InvalidArgument, match=r"^key: "):
+        check_key(f"schedule-state:{name}")
+
+
+def test_owners() -> None:
+    assert owner_of("singleton-state:a.b") == Owner("singleton", "a.b")
+    assert owner_of("schedule-state:a") == Owner("schedule", "a")
+    assert owner_of("other-state:a") is None
+    check_key(Owner("singleton", "x" * 255).key)
+
+
+def test_owned_keys_need_a_run() -> None:
+    """G3."""
+    with pytest.raises(FailedPrecondition):
+        check_put(Put("singleton-state:a", b""))
+    with pytest.raises(FailedPrecondition):
+        check_delete(Delete("schedule-state:a"))
+    check_put(Put("singleton-state:a", b"", run=RUN))
+
+
+def test_deleting_what_is_not_there_is_no_wish() -> None:
+    with pytest.raises(InvalidArgument, match="expected_version"):
+        check_delete(Delete("k", expected_version=0))
+
+
+def test_prefixes_have_a_limit_too() -> None:
+    check_prefix("")
+    check_prefix("singleton-state:" + "x" * 255)
+    with pytest.raises(InvalidArgument, match="prefix"):
+        check_prefix("x" * 300)
+
+
+KEY_CHARACTERS = st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\U0010ffff")
+
+
+@settings(deadline=None)
+@given(st.text(KEY_CHARACTERS, max_size=5), st.text(KEY_CHARACTERS, max_size=8))
+def test_a_prefix_is_a_range(prefix: str, key: str) -> None:
+    inside = prefix.encode() <= key.encode() < prefix_end(prefix).encode()
+    assert inside == key.startswith(prefix)
+
+
+class TestBatcher:
+    async def test_one_alone_goes_at_once(self) -> None:
+        batches: list[list[str]] = []
+
+        async def run(items: Sequence[str]) -> list[str]:
+            batches.append(list(items))
+            await asyncio.sleep(0)
+            return [item.upper() for item in items]
+
+        batcher = Batcher(run, name_of=str, lanes=1)
+        assert await batcher("a") == "A"
+        answers = await asyncio.gather(*(batcher(name) for name in "bcdebb"))
+        assert answers == list("BCDEBB")
+        # The first went alone; the others together, but never two of a name.
+        assert batches == [["a"], ["b", "c", "d", "e"], ["b"], ["b"]]
+
+    async def test_batches_are_bounded(self) -> None:
+        sizes: list[int] = []
+
+        async def run(items: Sequence[int]) -> Sequence[int]:
+            sizes.append(len(items))
+            await asyncio.sleep(0)
+            return items
+
+        batcher = Batcher(run, name_of=str, bytes_of=lambda item: 40, bytes_max=100, lanes=1)
+        await asyncio.gather(*(batcher(number) for number in range(10)))
+        assert max(sizes) == 3
+
+    async def test_a_failure_reaches_all_of_the_batch_and_no_more(self) -> None:
+        async def run(items: Sequence[str]) -> Sequence[str]:
+            await asyncio.sleep(0)
+            if "bad" in items:
+                raise InvalidArgument("key", "bad")
+            return items
+
+        batcher = Batcher(run, name_of=str, lanes=1)
+        first = asyncio.create_task(batcher("good"))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        others = [asyncio.create_task(batcher(name)) for name in ("bad", "unlucky")]
+        await asyncio.wait({first, *others})
+        assert first.result() == "good"
+        assert all(isinstance(task.exception(), InvalidArgument) for task in others)
+        assert await batcher("later") == "later"
+
+    async def test_what_waits_is_bounded(self) -> None:
+        """G11: refused with a clear error, not suffered."""
+        gate = asyncio.Event()
+
+        async def run(items: Sequence[int]) -> Sequence[int]:
+            await gate.wait()
+            return items
+
+        batcher = Batcher(run, name_of=str, bytes_of=lambda _: 2**20, bytes_max=2**22, lanes=1)
+        for _ in range(2):  # what was answered makes room
+            gate.clear()
+            tasks = [asyncio.create_task(batcher(number)) for number in range(40)]
+            await asyncio.sleep(0)
+            gate.set()
+            answers = await asyncio.gather(*tasks, return_exceptions=True)
+            refused = [answer for answer in answers if isinstance(answer, LimitExceeded)]
+            assert len(refused) == 8
+
+    async def test_one_that_gives_up_takes_nobody_along(self) -> None:
+        gate = asyncio.Event()
+
+        async def run(items: Sequence[str]) -> Sequence[str]:
+            await gate.wait()
+            return items
+
+        batcher = Batcher(run, name_of=str, lanes=1)
+        tasks = [asyncio.create_task(batcher(name)) for name in "abc"]
+        await asyncio.sleep(0)
+        tasks[0].cancel()
+        tasks[1].cancel()
+        gate.set()
+        assert await tasks[2] == "c"
+
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "count": {"type": "integer", "default": 0},
+        "name": {"type": "string"},
+        "limits": {"$ref": "#/$defs/limits"},
+        "tags": {"type": "array", "items": {"$ref": "#/$defs/tag"}},
+        "by_day": {"type": "object", "additionalProperties": {"type": "integer"}},
+        "note": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None},
+    },
+    "required": ["count", "limits"],
+    "$defs": {
+        "limits": {"type": "object", "properties": {"most": {"type": "integer", "default": 5}}},
+        "tag": {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]},
+    },
+}
+EMPTY = {"count": 0, "limits": {"most": 5}, "note": None}
+
+
+def fitted(value: object, schema: dict[str, Any] | None = None, initial: object = None) -> Any:
+    policy = Policy(schema=SCHEMA if schema is None else schema, initial=initial)
+    return json.loads(decoded(json.dumps(value).encode(), policy))
+
+
+class TestDecoding:
+    def test_matching_fields_are_taken(self) -> None:
+        value = {"count": 3, "limits": {"most": 9}, "name": "n", "note": "x", "by_day": {"mon": 1}}
+        assert fitted(value) == value
+
+    def test_new_fields_get_their_defaults(self) -> None:
+        assert fitted({}) == EMPTY
+
+    def test_new_fields_without_a_default_get_the_initial_value(self) -> None:
+        assert fitted({}, initial={"name": "new"}) == EMPTY | {"name": "new"}
+
+    def test_unknown_fields_are_dropped(self) -> None:
+        assert fitted({"old": 1, "limits": {"gone": 1}}) == EMPTY
+        assert fitted({"tags": [{"id": 1, "old": 2}]}) == EMPTY | {"tags": [{"id": 1}]}
+
+    def test_what_the_schema_allows_is_not_unknown(self) -> None:
+        schema = {"type": "object", "patternProperties": {"^x-": {"type": "integer"}}}
+        assert fitted({"x-a": 1, "y": 2}, schema) == {"x-a": 1}
+        assert fitted({"a": 1}, {"type": "object", "additionalProperties": True}) == {"a": 1}
+
+    def test_a_field_that_does_not_match_gets_its_default(self) -> None:
+        assert fitted({"count": "three", "name": 5}) == EMPTY
+
+    @pytest.mark.parametrize(
+        "stored", [b"", b"\xff", b"{", b"[1]", b'"x"', b"null", b"[" * 100_000]
+    )
+    def test_what_cannot_be_decoded_says_so(self, stored: bytes) -> None:
+        with pytest.raises(SchemaDecodeFailed):
+            decoded(stored, Policy(schema=SCHEMA))
+
+    def test_a_required_field_without_any_value_cannot_be_made_up(self) -> None:
+        schema = {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}
+        with pytest.raises(SchemaDecodeFailed, match="id"):
+            fitted({}, schema)
+
+    def test_without_a_schema_bytes_are_opaque(self) -> None:
+        assert decoded(b"\xff\0", Policy()) == b"\xff\0"
+
+    def test_bytes_that_fit_are_left_as_they_are(self) -> None:
+        stored = b'{ "count": 1, "limits": {"most": 1}, "note": null }'
+        assert decoded(stored, Policy(schema=SCHEMA)) is stored
+
+    @pytest.mark.parametrize(
+        "schema",
+        [
+            {"$ref": "http://127.0.0.1:1/schema.json"},
+            {"$ref": "#/nowhere"},
+            {"$ref": "#"},
+            {"type": 5},
+            {"properties": {"a": {"pattern": "("}}, "patternProperties": {"(": {}}},
+        ],
+    )
+    def test_a_broken_schema_ends_nothing(self, schema: dict[str, Any]) -> None:
+        """G11: nothing is fetched, nothing hangs, nothing but our own error comes out."""
+        with pytest.raises(SchemaDecodeFailed):
+            fitted({"a": "x"}, schema)
+
+    def test_the_initial_state(self) -> None:
+        assert initial_state(Policy()) == b"{}"
+        assert initial_state(Policy(initial={"ü": [1]})) == '{"ü":[1]}'.encode()
+        assert initial_state(Policy(initial=0)) == b"0"
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=10,
+)
+
+
+@settings(deadline=None)  # the first call imports jsonschema
+@given(JSON | st.dictionaries(st.sampled_from(list(SCHEMA["properties"])), JSON))
+def test_what_is_decoded_fits_the_schema_and_stays(value: object) -> None:
+    """Any JSON either fits after decoding, and then decodes to itself, or is refused."""
+    from jsonschema import Draft202012Validator
+
+    try:
+        result = fitted(value)
+    except SchemaDecodeFailed:
+        assert not isinstance(value, dict)
+        return
+    Draft202012Validator(SCHEMA).validate(result)
+    assert fitted(result) == result
