@@ -7,6 +7,7 @@ created AS (
     SELECT %(cluster_id)s, name FROM wanted
     WHERE NOT EXISTS (SELECT FROM baton.leader_group AS g
                       WHERE g.cluster_id = %(cluster_id)s AND g.name = wanted.name)
+    ORDER BY name  -- all runners in the same order: two that start at once cannot lock each other out
     ON CONFLICT DO NOTHING
     RETURNING id, name),
 terms AS (

@@ -56,7 +56,7 @@ WITH fence AS MATERIALIZED (
     SELECT fresh.cluster_id, fresh.entity_type, fresh.name, fresh.last_run_at, fresh.last_success_at, fresh.runs,
         fresh.last_error, coalesce(schedule.missed_total, 0), fresh.average_seconds, fresh.last_seconds
     FROM fresh LEFT JOIN baton.schedule ON schedule.id = fresh.schedule_id
-    ORDER BY fresh.name
+    ORDER BY fresh.entity_type, fresh.name
     ON CONFLICT (cluster_id, entity_type, name) DO UPDATE SET
         last_run_at = greatest(e.last_run_at, excluded.last_run_at),
         last_success_at = greatest(e.last_success_at, excluded.last_success_at),
