@@ -3,14 +3,15 @@
 Guarantees:
 - a verdict is written under the term it was reached in, for the attempt that is live, or not at all
   (G3, G5);
-- while one batch is being written the next one gathers: a lone verdict waits for nobody;
+- while one batch is being written the next one gathers: a lone verdict waits for nobody; while runs
+  wait for the calls before them, those come first, for GATHER_SECONDS at most;
 - a lost answer is resolved by reading the rows, never by writing again blindly;
 - a verdict that Postgres cannot store does not take others with it: its run has failed, and says
   why.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import structlog
 
@@ -29,18 +30,23 @@ from sidecar.model.term import Tenure
 
 log = structlog.get_logger()
 
-BATCH_MAX = 100
+BATCH_MAX = 200
+GATHER_SECONDS = 0.1
+_STEPS = 10
 RETRY_SECONDS = (0.05, 1.0)
 
 _Entry = tuple[Report, "asyncio.Future[Recorded | None]"]
 
 
 class Completions:
-    """One per term; `run` writes until it is cancelled."""
+    """One per term; `run` writes until it is cancelled. `crowded`: calls wait to be made."""
 
-    def __init__(self, store: RunStore, tenure: Tenure) -> None:
+    def __init__(
+        self, store: RunStore, tenure: Tenure, crowded: Callable[[], bool] = lambda: False
+    ) -> None:
         self._store = store
         self._tenure = tenure
+        self._crowded = crowded
         self._queue: asyncio.Queue[_Entry] = asyncio.Queue()
 
     async def record(self, report: Report) -> Recorded | None:
@@ -52,9 +58,16 @@ class Completions:
     async def run(self) -> None:
         while True:
             batch = [await self._queue.get()]
+            await self._gathered()
             while len(batch) < BATCH_MAX and not self._queue.empty():
                 batch.append(self._queue.get_nowait())
             await self._settle(batch)
+
+    async def _gathered(self) -> None:
+        for _ in range(_STEPS):
+            if not self._crowded() or self._queue.qsize() >= BATCH_MAX:
+                return
+            await asyncio.sleep(GATHER_SECONDS / _STEPS)
 
     async def _settle(self, batch: Sequence[_Entry]) -> None:
         recorded = await self._written([report for report, _ in batch])

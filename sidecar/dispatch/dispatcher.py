@@ -121,7 +121,8 @@ class _Shift:
     backlog: bool = False  # the last claim took as many as it could: more are due
 
     async def work(self) -> None:
-        completions = Completions(self.tools.store, self.tenure)
+        slots = self.tools.slots
+        completions = Completions(self.tools.store, self.tenure, lambda: slots.crowded)
         writer = asyncio.create_task(completions.run(), name="dispatch.completions")
         try:
             await until_draining(self.tenure, self._lead(completions))

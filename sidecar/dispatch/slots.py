@@ -30,6 +30,11 @@ class Slots:
         """How many runs may be claimed now."""
         return self.most + self._ahead() - self._taken
 
+    @property
+    def crowded(self) -> bool:
+        """Runs wait for the calls before them: the app is quick, and there is a lot to do."""
+        return self._taken > self.most
+
     async def gathered(self) -> None:
         """While many wait, claim many at once: wait until it is worth it, but not for long."""
         for _ in range(_STEPS):

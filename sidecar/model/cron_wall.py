@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import calendar
 from datetime import date
+from functools import lru_cache
 
 from sidecar.model.cron_fields import LAST, Fields
 from sidecar.model.zones import DAY_SECONDS
 
 YEAR_LAST = 2199
 _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
+_MONTHS_KNOWN = 120  # the next ten years: a month's shape takes longer to find than all the rest
 _SEVENTHS = tuple(sum(1 << day for day in range(first, 32, 7)) for first in range(1, 8))
 
 
@@ -114,12 +116,18 @@ def _count_days(fields: Fields, start: int, end: int) -> int:
 
 def _days_of_month(fields: Fields, year: int, month: int) -> int:
     """The matching days of one month, as a mask."""
-    monday_based, length = calendar.monthrange(year, month)
-    sunday_based = (monday_based + 1) % 7
+    sunday_based, length = _month(year, month)
     by_day = _matching_days(fields, sunday_based, length)
     by_weekday = _matching_weekdays(fields, sunday_based, length)
     matching = by_day | by_weekday if fields.either_day else by_day & by_weekday
     return matching & ((1 << length + 1) - 1)
+
+
+@lru_cache(_MONTHS_KNOWN)
+def _month(year: int, month: int) -> tuple[int, int]:
+    """The weekday of its first, from Sunday on, and its length."""
+    monday_based, length = calendar.monthrange(year, month)
+    return (monday_based + 1) % 7, length
 
 
 def _matching_days(fields: Fields, weekday_of_first: int, length: int) -> int:

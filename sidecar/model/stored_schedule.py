@@ -225,12 +225,16 @@ class DueTicks(Generic[D]):
         return sum(step.count for step in self.steps if step.reason in missed)
 
 
-def due_ticks(stored: StoredSchedule[D], timing: Timing, now: datetime) -> DueTicks[D] | None:
-    """Decide what is due now; None if nothing is."""
-    policy = policy_of(stored.definition)
-    if punctual := _punctual(stored, timing, policy, now):
-        return punctual
-    decided = plan(timing, policy, watermark=stored.watermark, now=now, paused=stored.idle)
+def due_ticks(
+    stored: StoredSchedule[D], timing: Timing, now: datetime, ahead: DueTicks[D] | None = None
+) -> DueTicks[D] | None:
+    """Decide what is due now; None if nothing is. `ahead` is what `decide_ahead` made of it."""
+    ahead = ahead or decide_ahead(stored, timing)
+    if ahead and _is_punctual(ahead, now):
+        return ahead
+    decided = plan(
+        timing, policy_of(stored.definition), watermark=stored.watermark, now=now, paused=stored.idle
+    )
     if not decided.steps:
         return None
     starts = tuple(
@@ -240,18 +244,21 @@ def due_ticks(stored: StoredSchedule[D], timing: Timing, now: datetime) -> DueTi
     return DueTicks(stored, after, decided.steps, starts)
 
 
-def _punctual(
-    stored: StoredSchedule[D], timing: Timing, policy: CatchUpPolicy, now: datetime
-) -> DueTicks[D] | None:
-    """Nearly always one tick is due, the one that was waited for: that takes no search."""
+def decide_ahead(stored: StoredSchedule[D], timing: Timing) -> DueTicks[D] | None:
+    """What `due_ticks` decides if it is asked in time, which is nearly always; it takes no search."""
     tick = stored.next_tick
-    if tick is None or stored.idle or not now - policy.age_max <= tick <= now:
+    if tick is None or stored.idle:
         return None
     following = timing.next_tick(tick)
-    if following is not None and following <= now:
-        return None
     after = replace(stored, watermark=tick, next_tick=following, next_due_at=following)
     return DueTicks(stored, after, (TickPlan(tick, tick, 1, None),), (timing.dispatch_at(tick),))
+
+
+def _is_punctual(ahead: DueTicks[D], now: datetime) -> bool:
+    """The one tick that was waited for is due, is not too old, and no other is due yet."""
+    tick, following = ahead.due_at, ahead.after.next_tick
+    age_max = policy_of(ahead.before.definition).age_max
+    return now - age_max <= tick <= now and (following is None or now < following)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from sidecar.model.database_clock import DatabaseClock
 from sidecar.model.draining import until_draining
 from sidecar.model.errors import Fenced, InvalidArgument, StoreRefused, StoreUnavailable
 from sidecar.model.schedule import Timing, timing_of
-from sidecar.model.stored_schedule import DueTicks, due_ticks
+from sidecar.model.stored_schedule import DueTicks, decide_ahead, due_ticks
 from sidecar.model.term import Tenure
 from sidecar.scheduling.ports import Hints, Stored, Subscription, TickStore
 
@@ -36,12 +36,16 @@ BATCH_TICKS = (
 )
 RETRY_SECONDS = (0.1, 2.0)
 _EARLY_SECONDS = 0.001
+# What can be decided before it is due is; a little at a time, and only if there is time.
+AHEAD_AT_ONCE = 20
+AHEAD_SECONDS = 0.05
 
 
 @dataclass(slots=True)
 class _Entry:
     stored: Stored
     timing: Timing
+    ahead: DueTicks[Schedule] | None = None
 
 
 class _Book:
@@ -51,13 +55,21 @@ class _Book:
         self._cluster = cluster
         self._entries: dict[int, _Entry] = {}
         self._heap: list[tuple[datetime, int]] = []
+        self._undecided: list[_Entry] = []
 
     def replace_all(self, found: list[Stored]) -> None:
         known, self._entries = self._entries, {}
         for stored in found:
-            if timing := self._timing(stored, known.get(stored.id)):
+            before = known.get(stored.id)
+            if before and before.stored == stored:
+                self._entries[stored.id] = before
+            elif timing := self._timing(stored, before):
                 self._entries[stored.id] = _Entry(stored, timing)
-                _show_next(stored)
+            else:
+                continue
+            _show_next(stored)
+        # The soonest comes last.
+        self._undecided = [e for e in reversed(self._entries.values()) if e.ahead is None]
         self._heap = [
             (e.stored.next_due_at, i) for i, e in self._entries.items() if e.stored.next_due_at
         ]
@@ -72,7 +84,7 @@ class _Book:
         steps = 0
         while self._heap and self._heap[0][0] <= now:
             entry = self._entries[self._heap[0][1]]
-            ticks = due_ticks(entry.stored, entry.timing, now)
+            ticks = due_ticks(entry.stored, entry.timing, now, entry.ahead)
             steps += len(ticks.steps) if ticks else 0
             if found and steps > BATCH_TICKS:
                 break
@@ -81,8 +93,16 @@ class _Book:
                 found.append(ticks)
         return found
 
+    def decide_some(self) -> bool:
+        """Decide for a few what their next tick will be; False if there was nothing to do."""
+        some, self._undecided = self._undecided[-AHEAD_AT_ONCE:], self._undecided[:-AHEAD_AT_ONCE]
+        for entry in some:
+            entry.ahead = decide_ahead(entry.stored, entry.timing)
+        return bool(some)
+
     def put_back(self, stored: Stored) -> None:
-        self._entries[stored.id].stored = stored
+        entry = self._entries[stored.id] = _Entry(stored, self._entries[stored.id].timing)
+        self._undecided.append(entry)
         _show_next(stored)
         if stored.next_due_at is not None:
             heappush(self._heap, (stored.next_due_at, stored.id))
@@ -139,6 +159,8 @@ class Ticker:
                     self._queued(tenure.term.group)
                 pause = RETRY_SECONDS[0]
                 nap = turn.seconds_idle()
+                if nap > AHEAD_SECONDS and turn.decide_some():
+                    nap = 0.0
             except (StoreUnavailable, StoreRefused) as error:
                 log.warning("ticks_wait_for_postgres", group=tenure.term.group, problem=str(error))
                 turn.look_again()
@@ -173,6 +195,9 @@ class _Turn:
             return until_look
         # A hair later than its time: asked too early, the database would claim nothing.
         return min(until_look, self._clock.seconds_until(due_at, now) + _EARLY_SECONDS)
+
+    def decide_some(self) -> bool:
+        return self._book.decide_some()
 
     async def take(self) -> bool:
         """Whether runs were added."""

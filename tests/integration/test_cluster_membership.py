@@ -54,6 +54,27 @@ async def test_joining_at_the_same_instant_gives_everybody_every_group(
         assert [set(identity.groups) for identity in joined] == [{"default", "x"}] * 3
 
 
+async def test_files_that_name_the_groups_in_another_order_do_not_deadlock(
+    database: Database, database_url: str
+) -> None:
+    """Each row takes its time here, so that two who join are in the middle at the same instant."""
+    await migrate(database_url, "baton")
+    async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as connection:
+        await connection.execute(
+            "CREATE FUNCTION slowly() RETURNS trigger LANGUAGE plpgsql AS"
+            " $$ BEGIN PERFORM pg_sleep(0.2); RETURN NEW; END $$"
+        )
+        await connection.execute(
+            "CREATE TRIGGER slowly BEFORE INSERT ON baton.leader_group"
+            " FOR EACH ROW EXECUTE FUNCTION slowly()"
+        )
+    first, second = await asyncio.gather(
+        _runner(database, "a").join("orders", "", ["default", "x"]),
+        _runner(database, "b").join("orders", "", ["x", "default"]),
+    )
+    assert first.groups == second.groups
+
+
 async def test_another_app_under_the_same_name_is_refused(
     database: Database, database_url: str
 ) -> None:

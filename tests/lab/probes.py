@@ -31,6 +31,7 @@ class Probes:
 
     def __init__(self, replicas: Sequence[Replica]) -> None:
         self.answers: list[Answer] = []
+        self._replicas = replicas
         self._over = threading.Event()
         self._threads = [
             threading.Thread(target=self._ask, args=(replica,), name=f"probe.{replica.name}")
@@ -46,6 +47,16 @@ class Probes:
             and answer.at >= since
             and (replica is None or answer.replica == replica.name)
         ]
+
+    def ask_all(self) -> None:
+        """Returns when every replica was asked after the call and has answered."""
+        now = boottime()
+
+        def asked() -> bool:
+            recent = {answer.replica for answer in list(self.answers) if answer.at >= now}
+            return recent >= {replica.name for replica in self._replicas}
+
+        wait_until(asked, 30, "an answer of every replica")
 
     def __enter__(self) -> Self:
         for thread in self._threads:

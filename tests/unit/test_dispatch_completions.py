@@ -65,5 +65,36 @@ async def test_a_write_carried_out_late_is_known_as_ours() -> None:
     assert recorded == rows.written[5]
 
 
+class Batches:
+    """Takes whatever comes; remembers how many came at once."""
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+
+    async def complete(self, term: Term, reports: Sequence[Report]) -> Mapping[int, Recorded]:
+        self.sizes.append(len(reports))
+        return {report.delivery.ref.run_id: _recorded(report) for report in reports}
+
+
+async def test_while_calls_wait_their_answers_are_written_together() -> None:
+    """And at once when no call waits any more: nobody's answer stays unwritten for long."""
+    rows, crowded = Batches(), True
+    completions = Completions(cast(Any, rows), cast(Tenure, _Trusted()), lambda: crowded)
+    writer = asyncio.create_task(completions.run())
+    try:
+        async with asyncio.timeout(5):
+            first = asyncio.gather(*(completions.record(_report(n)) for n in range(3)))
+            await asyncio.sleep(0.03)
+            second = asyncio.gather(*(completions.record(_report(n)) for n in range(3, 5)))
+            await asyncio.gather(first, second)
+            await completions.record(_report(5))  # crowded all along: it is written all the same
+            crowded = False
+            await completions.record(_report(6))
+    finally:
+        writer.cancel()
+        await asyncio.gather(writer, return_exceptions=True)
+    assert rows.sizes == [5, 1, 1]
+
+
 class _Trusted:
     term = _TERM

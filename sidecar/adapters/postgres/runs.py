@@ -82,10 +82,9 @@ class PostgresRuns:
         who = await self._identity()
         parameters = _of(term, who) | {"limit": limit, "admitted": list(admitted)}
         rows = await self._database.fetch("runs/claim", parameters)
-        head = rows[0]
+        head, *claimed = rows
         if not head["stands"]:
             raise Fenced(f"group {term.group}: epoch {term.epoch} is over")
-        claimed = [row for row in rows if row["id"] is not None]
         deliveries = tuple(_delivery(row, term, who) for row in claimed)
         return Claim(deliveries, head["now"], head["next_due_at"], head["contended"])
 

@@ -208,6 +208,7 @@ class Arena:
         """Once everything that is due has ended, or could have."""
         until = self._settled()
         self.wait_well(check_health.RECOVERY_SECONDS)
+        self.probes.ask_all()  # their last answers may be older than what we just saw
         snapshot_at = boottime()
         ticks, commits, values = collected.database(self.url)
         return Evidence(

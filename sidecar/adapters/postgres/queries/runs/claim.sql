@@ -1,5 +1,5 @@
 -- Hand the oldest due runs of a group to its leader: those that may overlap, and those admitted by name.
--- The first row always comes and says whether the term still stands, what time it is, when to ask again.
+-- The first row always comes, with nothing but whether the term still stands, what time it is, when to ask again.
 -- (SELECT now …): as a sub-select it is evaluated once and can bound the index scan. = ANY (ARRAY …): by primary
 -- key whatever the planner believes; a join may become a scan of the whole history.
 WITH fence AS MATERIALIZED (
@@ -34,7 +34,7 @@ WITH fence AS MATERIALIZED (
 SELECT head.stands, head.now, head.next_due_at, head.contended,
     claimed.id, claimed.kind, claimed.name, claimed.tick, claimed.attempt, claimed.failures, claimed.attempts_free,
     claimed.overlap, coalesce(claimed.payload, schedule.payload) AS payload,
-    extract(epoch FROM head.now - claimed.queued_at)::double precision AS queued_seconds,
+    extract(epoch FROM (SELECT now FROM clock) - claimed.queued_at)::double precision AS queued_seconds,
     extract(epoch FROM claimed.attempt_started_at - claimed.due_at)::double precision AS late_seconds,
     schedule.definition::text,
     execution.last_run_at, execution.last_success_at, execution.run_count, execution.last_error,
@@ -43,8 +43,8 @@ SELECT head.stands, head.now, head.next_due_at, head.contended,
     EXISTS (SELECT FROM baton.state
             WHERE state.cluster_id = claimed.cluster_id AND state.key = 'schedule-state:' || claimed.name) AS has_state
 FROM head
-LEFT JOIN claimed ON true
+FULL JOIN claimed ON false
 LEFT JOIN baton.schedule ON schedule.id = claimed.schedule_id
 LEFT JOIN baton.execution ON execution.cluster_id = claimed.cluster_id
     AND execution.entity_type = 'schedule' AND execution.name = claimed.name
-ORDER BY claimed.due_at, claimed.id;
+ORDER BY claimed.due_at NULLS FIRST, claimed.id;
