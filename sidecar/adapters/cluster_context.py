@@ -6,6 +6,7 @@ empty is left out. Values are percent-encoded where metadata could not carry the
 begin with the name of a strange host.
 """
 
+from functools import lru_cache
 from urllib.parse import quote
 
 from sidecar._proto.baton.v1 import callback_pb2
@@ -24,4 +25,9 @@ def context_metadata(context: callback_pb2.ClusterContext) -> tuple[tuple[str, s
         ("baton-entity-type", context.entity_type),
         ("baton-entity-id", context.entity_id),
     )
-    return tuple((key, quote(value, safe=_PLAIN)) for key, value in fields if value)
+    return tuple((key, _quoted(value)) for key, value in fields if value)
+
+
+@lru_cache(256)
+def _quoted(value: str) -> str:
+    return quote(value, safe=_PLAIN)

@@ -32,6 +32,8 @@ import yaml
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from sidecar._proto.baton.v1 import callback_pb2, callback_pb2_grpc, runs_pb2
+from sidecar.adapters.cluster_context import context_metadata
+from sidecar.adapters.grpc_execute import timestamp
 from sidecar.cli.embedded import PostgresServer, free_port, postgres_binaries
 from sidecar.config.work import Schedule
 from sidecar.model.ledger import Report
@@ -232,12 +234,15 @@ async def call(address: str, count: int) -> None:
     """Print the seconds that so many calls take."""
     async with grpc.aio.insecure_channel(address) as channel:
         stub = callback_pb2_grpc.AppCallbackStub(channel)
-        await stub.Execute(_request("warm"))
         slots = asyncio.Semaphore(CALLS_AT_ONCE)
 
         async def one(number: int) -> None:
+            request = _request(f"r0-{number:04}")
+            metadata = context_metadata(request.context)
             async with slots:
-                await stub.Execute(_request(f"r0-{number:04}"))
+                await stub.Execute(request, metadata=metadata)
+
+        await one(0)
 
         began = time.time()
         await asyncio.gather(*(one(number) for number in range(count)))
@@ -245,11 +250,25 @@ async def call(address: str, count: int) -> None:
 
 
 def _request(name: str) -> callback_pb2.ExecuteRequest:
-    about = callback_pb2.ClusterContext(
-        cluster="bench", runner_id="runner", group="default", entity_id=name, epoch=1
-    )
+    """What a sidecar sends for a first tick, field by field."""
+    now = datetime.now(UTC)
     return callback_pb2.ExecuteRequest(
-        context=about, name=name, run_id=1, kind=runs_pb2.RUN_KIND_SCHEDULE, attempt=1
+        context=callback_pb2.ClusterContext(
+            cluster="bench",
+            runner_id=f"{os.uname().nodename}-0123456789abcdef",
+            group="default",
+            is_leader=True,
+            epoch=1,
+            entity_type="schedule",
+            entity_id=name,
+        ),
+        run_id=1,
+        kind=runs_pb2.RUN_KIND_SCHEDULE,
+        name=name,
+        attempt=1,
+        scheduled_at=timestamp(now),
+        idempotency_key=f"bench/{name}/{now:%Y-%m-%dT%H:%M:%SZ}",
+        metadata=runs_pb2.ExecutionMetadata(),
     )
 
 
