@@ -68,7 +68,9 @@ class Callback:
             # This process was frozen while it read; the end of the term is about to cancel us.
             await asyncio.sleep(_OVER_SECONDS)
             return CallFailed("UNAVAILABLE", "the term is over", delivered=False)
-        seconds = delivery.limits.timeout_seconds or None
+        seconds = delivery.limits.timeout_seconds
+        if not seconds:
+            return await self._app.execute(invocation)
         try:
             async with asyncio.timeout(seconds):
                 return await self._app.execute(invocation)

@@ -6,7 +6,7 @@ the app sees the same deadline that the sidecar keeps.
 
 import asyncio
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Protocol
 
 import grpc
@@ -37,8 +37,6 @@ KINDS = {
 }
 RETRY_AFTER_SECONDS_MAX = 7 * 86_400.0
 _DETAILS_MAX = 4096
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_SECOND = timedelta(seconds=1)
 
 
 class Invocation(Protocol):
@@ -187,8 +185,8 @@ def timestamp(instant: datetime | None) -> Timestamp | None:
     if instant is None:
         return None
     # FromDatetime of protobuf takes ten times as long, and each Execute carries several.
-    whole, rest = divmod(instant - _EPOCH, _SECOND)
-    return Timestamp(seconds=whole, nanos=rest.microseconds * 1000)
+    whole = int(instant.replace(microsecond=0).timestamp())
+    return Timestamp(seconds=whole, nanos=instant.microsecond * 1000)
 
 
 def duration(seconds: float | None) -> Duration | None:

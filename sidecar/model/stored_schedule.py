@@ -233,7 +233,11 @@ def due_ticks(
     if ahead and _is_punctual(ahead, now):
         return ahead
     decided = plan(
-        timing, policy_of(stored.definition), watermark=stored.watermark, now=now, paused=stored.idle
+        timing,
+        policy_of(stored.definition),
+        watermark=stored.watermark,
+        now=now,
+        paused=stored.idle,
     )
     if not decided.steps:
         return None
@@ -245,7 +249,7 @@ def due_ticks(
 
 
 def decide_ahead(stored: StoredSchedule[D], timing: Timing) -> DueTicks[D] | None:
-    """What `due_ticks` decides if it is asked in time, which is nearly always; it takes no search."""
+    """What `due_ticks` decides if it is asked in time, which is nearly always: no search."""
     tick = stored.next_tick
     if tick is None or stored.idle:
         return None

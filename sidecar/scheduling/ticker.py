@@ -200,13 +200,18 @@ class _Turn:
         return self._book.decide_some()
 
     async def take(self) -> bool:
-        """Whether runs were added."""
-        if self._loop.time() >= self._look_at:
+        """Whether runs were added. What is known to be due goes before a look, unless for long."""
+        overdue = self._loop.time() - self._look_at
+        if overdue < HORIZON_SECONDS - LOOK_SECONDS and (due := self._due()):
+            return await self._claim(due)
+        if overdue >= 0:
             await self._look()
-        if not self._tenure.trusted:
-            return False
-        due = self._book.due(self._clock.time(self._loop.time()))
-        return bool(due) and await self._claim(due)
+        return False
+
+    def _due(self) -> list[DueTicks[Schedule]]:
+        if not self._tenure.trusted or self._book.next_due_at() is None:
+            return []
+        return self._book.due(self._clock.time(self._loop.time()))
 
     async def _look(self) -> None:
         asked = self._loop.time()

@@ -181,11 +181,18 @@ class WorkJudge:
 
     def undone(self, until: datetime) -> list[str]:
         """What was due at `until` by the database's clock and has no outcome yet."""
-        found = [
-            f"{run.name} {run.tick} {run.state.value} due {run.due_at}"
+        live = [
+            run
             for run in self.tables.runs.values()
             if run.state is not _ENDED and run.kind is not RunKind.SINGLETON
-            if run.tick <= until and run.due_at <= until + _RETRIES
+        ]
+        # The clock was set back while they waited for a retry; those behind them wait for them.
+        far = [run for run in live if run.due_at > until + _RETRIES]
+        turns = {run.name for run in far if self._counts(f"schedule-state:{run.name}")}
+        found = [
+            f"{run.name} {run.tick} {run.state.value} due {run.due_at}"
+            for run in live
+            if run.tick <= until and run not in far and run.name not in turns
         ]
         found += [
             f"{s.name} {s.next_tick} has no row"

@@ -125,13 +125,14 @@ class Hints:
     async def _receive(self, connection: Connection) -> None:
         """Hand on hints until the connection breaks."""
         while True:
-            async for notice in connection.notifies(timeout=_CHECK_SECONDS):
+            async for notice in connection.notifies(timeout=0):
                 if notice.pid != connection.pgconn.backend_pid:
                     topic, _, detail = notice.payload.partition(" ")
                     self._wake(topic, detail)
             if connection.closed:
                 raise StoreUnavailable("closed")
-            await fetch(connection, "SELECT 1", None, 5.0)
+            if not await _readable(connection, _CHECK_SECONDS):
+                await fetch(connection, "SELECT 1", None, 5.0)
 
     def _wake(self, topic: str, detail: str) -> None:
         for subscription in self._subscriptions.get(topic, ()):
@@ -140,3 +141,17 @@ class Hints:
     def _wake_all(self) -> None:
         for topic in self._subscriptions:
             self._wake(topic, "")
+
+
+async def _readable(connection: Connection, seconds: float) -> bool:
+    """Whether something came in time. psycopg's own wait wakes the process ten times a second."""
+    loop = asyncio.get_running_loop()
+    came, fileno = asyncio.Event(), connection.fileno()
+    loop.add_reader(fileno, came.set)
+    try:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await came.wait()
+    finally:
+        loop.remove_reader(fileno)
+    return came.is_set()
