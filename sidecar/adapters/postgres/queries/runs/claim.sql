@@ -45,6 +45,9 @@ SELECT head.stands, head.now, head.next_due_at, head.contended,
 FROM head
 FULL JOIN claimed ON false
 LEFT JOIN baton.schedule ON schedule.id = claimed.schedule_id
-LEFT JOIN baton.execution ON execution.cluster_id = claimed.cluster_id
-    AND execution.entity_type = 'schedule' AND execution.name = claimed.name
+-- LIMIT 1: by primary key for each row; joined on tables without statistics, each is compared with each.
+LEFT JOIN LATERAL (
+    SELECT * FROM baton.execution
+    WHERE execution.cluster_id = claimed.cluster_id AND entity_type = 'schedule' AND execution.name = claimed.name
+    LIMIT 1) AS execution ON true
 ORDER BY claimed.due_at NULLS FIRST, claimed.id;
