@@ -99,6 +99,7 @@ class DeadMansSwitch:
         self._led: dict[str, _Led] = {}
         self._back_offs: dict[str, BackOff] = {}
         self._observed: Reading | None = None
+        self._forgotten = asyncio.Event()
 
     async def watch(self, tenure: Tenure) -> None:
         """Watch the group for the length of a term; returns when the term is being wound up.
@@ -132,15 +133,19 @@ class DeadMansSwitch:
             led.changed = True
 
     async def observe(self, groups: Sequence[str]) -> None:
-        """For /health: what is led elsewhere, now and then."""
+        """For /health: what is led elsewhere, now and then, and when a term has ended here."""
         while True:
+            self._forgotten.clear()
             try:
-                self._observed = await self._store.read(groups, OBSERVED_MAX)
+                if elsewhere := [group for group in groups if group not in self._led]:
+                    self._observed = await self._store.read(elsewhere, OBSERVED_MAX)
             except StoreUnavailable as error:
                 log.debug("vitals_unknown", error=error)
             except Exception:
                 log.exception("vitals_failed")
-            await asyncio.sleep(OBSERVE_SECONDS)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(OBSERVE_SECONDS):
+                    await self._forgotten.wait()
 
     def stale(self) -> list[str]:
         """Why what is led here counts as stale; one line each."""
@@ -253,8 +258,9 @@ class DeadMansSwitch:
     def _all_written(self, led: _Led, now: datetime) -> None:
         """Nothing was written for so long that everything was due: no need to read it back."""
         led.reading, led.known_at = replace(led.reading, beaten_at=now), self._clock()
+        entities, beaten_at = metrics.ENTITIES, now.timestamp()
         for vitals in led.reading.entities:
-            metrics.ENTITIES(vitals.name, _TYPES[vitals.kind]).heartbeat_at = now.timestamp()
+            entities(vitals.name, _TYPES[vitals.kind]).heartbeat_at = beaten_at
         self._look(led)
 
     async def _judge(self, tenure: Tenure) -> None:
@@ -292,7 +298,10 @@ class DeadMansSwitch:
 
     def _forget(self, group: str) -> None:
         led = self._led.pop(group, None)
-        for vitals in led.reading.entities if led else ():
+        if led is None:
+            return
+        self._forgotten.set()
+        for vitals in led.reading.entities:
             metrics.ENTITIES.forget(vitals.name, _TYPES[vitals.kind])
 
 

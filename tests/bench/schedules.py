@@ -204,6 +204,8 @@ def burst() -> list[dict[str, Any]]:
                 pod.wait_for(standing, BURST)
                 time.sleep(max(0.0, due.timestamp() - 4 - time.time()))
                 peer.append(_calls_alone(pod, names))
+                # Nobody looks meanwhile: each look is a connection, and would be measured too.
+                time.sleep(max(0.0, due.timestamp() + 3 - time.time()))
                 ended = "SELECT count(*) FROM baton.run WHERE outcome = 'succeeded'"
                 pod.wait_for(ended, BURST * (number + 1))
                 arrived = pod.arrivals()
@@ -402,7 +404,9 @@ def many() -> list[dict[str, Any]]:
 def _standing(count: int) -> dict[str, float]:
     """Started on schedules that stand in the database, as any new leader is; after a clean end."""
     schedules = [
-        {"name": f"s{n:05}", "cron": f"{n % 60} {n // 60 % 24} * * *"} for n in range(count)
+        # Idle: none of them is due soon.
+        {"name": f"s{n:05}", "cron": f"{n % 60} {n // 60 % 24} 1 1 *"}
+        for n in range(count)
     ]
     with _postgres() as url:
         standing = "SELECT count(*) FROM baton.schedule WHERE retired_at IS NULL"
