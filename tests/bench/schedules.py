@@ -1,7 +1,7 @@
 """Schedules and runs: what a tick costs, alone, by the thousand, and beside a long history.
 
     burst      1,000 ticks due in one second, against the same gRPC calls alone, by turns
-    lateness   single ticks, from their due time to the arrival in the app
+    lateness   single ticks, from their due time to the arrival in the app, beside a bare process
     history    claim and completion beside a million rows, against an empty table
     many       10,000 schedules in one cluster, against one: start, memory, idle CPU
 
@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import grpc
@@ -278,13 +278,17 @@ def _request(name: str) -> callback_pb2.ExecuteRequest:
 
 
 def lateness() -> list[dict[str, Any]]:
-    """A tick each second, one at a time, for two minutes."""
+    """A tick each second, one at a time, for two minutes; half a second later a bare process."""
     with _postgres() as url, Pod.on(url, [{"name": "each", "every": "1s"}]) as pod:
         succeeded = "SELECT count(*) > 3 FROM baton.run WHERE outcome = 'succeeded'"
         pod.wait_for(succeeded, True)
         pod.arrivals()
-        time.sleep(LATENESS_TICKS)
-        late = sorted((at - due) * 1000 for at, _, due in pod.arrivals())
+        command = [sys.executable, "-m", "tests.bench.schedules", "bare", pod.app_address, url]
+        with Child([*command, str(LATENESS_TICKS)], pod.directory / "bare.log") as bare:
+            assert bare.wait(LATENESS_TICKS + 30) == 0, bare.output
+        arrived = pod.arrivals()
+        late = sorted((at - due) * 1000 for at, name, due in arrived if name == "each")
+        peer = sorted((at - due) * 1000 for at, name, due in arrived if name == "bare")
         started = pod.query(
             "SELECT percentile_disc(0.99) WITHIN GROUP (ORDER BY extract(epoch FROM"
             " started_at - tick)) FROM baton.run"
@@ -299,9 +303,30 @@ def lateness() -> list[dict[str, Any]]:
             "p99_ms": round(late[int(len(late) * 0.99)], 1),
             "worst_ms": round(late[-1], 1),
             "p99_started_ms": round(float(started) * 1000, 1),
+            "peer_p50_ms": round(peer[len(peer) // 2], 1),
+            "peer_p99_ms": round(peer[int(len(peer) * 0.99)], 1),
+            "peer_worst_ms": round(peer[-1], 1),
             "load": os.getloadavg()[0],
         }
     ]
+
+
+def bare(address: str, url: str, count: int) -> None:
+    """What this machine takes for it: at an instant, two commits in Postgres and one call."""
+    with (
+        psycopg.connect(url, autocommit=True) as connection,
+        grpc.insecure_channel(address) as channel,
+    ):
+        stub: Any = callback_pb2_grpc.AppCallbackStub(cast(Any, channel))
+        connection.execute("CREATE TABLE bare (due timestamptz)")
+        first = int(time.time()) + 2.5
+        for due in (datetime.fromtimestamp(first + n, UTC) for n in range(count)):
+            time.sleep(max(0.0, due.timestamp() - time.time()))
+            for _ in range(2):
+                connection.execute("INSERT INTO bare VALUES (%s)", (due,))
+            request = _request("bare")
+            request.scheduled_at.FromDatetime(due)
+            stub.Execute(request, metadata=context_metadata(request.context))
 
 
 # ── a million rows ──────────────────────────────────────────────────────────────────────────────
@@ -463,6 +488,8 @@ def main(arguments: list[str]) -> None:
     match arguments:
         case ["app", address, file]:
             asyncio.run(serve(address, Path(file)))
+        case ["bare", address, url, count]:
+            bare(address, url, int(count))
         case ["calls", address, count]:
             asyncio.run(call(address, int(count)))
         case _:
