@@ -280,14 +280,15 @@ def test_health_tells_everything(new_cluster: NewCluster) -> None:
             report = _health(replica)
             names = {each["name"]: each for each in report["schedules"]}
             known = names.get("quick", {}).get("last_success_at", "never") != "never"
-            return report if known else None
+            # A machine that stalls as all starts makes a first check late, and that is shown too.
+            up = all(each["status"] == "up" for each in report["dependencies"].values())
+            return report if known and up else None
 
         return complete
 
     report = wait_until(whole(leader), 15, leader.describe)
     assert {"app", "postgres", "redis", "loop"} == report["dependencies"].keys()
     for dependency in report["dependencies"].values():
-        assert dependency["status"] == "up"
         assert 0 <= dependency["latency_ms"] < 5000
     (group,) = report["leadership"]
     epoch = cluster.events("become")[-1].epoch
