@@ -8,7 +8,8 @@ Guarantees:
   (G5);
 - at most `Slots` calls into the app are open at once, over all groups of this runner;
 - when the term ends every call is cancelled; when it drains, calls may end until `work_until`;
-- nothing is executed when the term cannot be trusted.
+- nothing is executed when the term cannot be trusted;
+- a term ends when a claim brings an attempt that still runs: the database lost what we committed.
 """
 
 import asyncio
@@ -234,6 +235,9 @@ class _Shift:
 
     def _begin(self, claim: Claim, completions: Completions, *, probe: bool) -> int:
         """Start a task per run; each owns one slot from here on."""
+        if any(_key(delivery) in self.calls for delivery in claim.deliveries):
+            # Postgres fell back to a copy that lacks our last commits.
+            raise Fenced(f"group {self.tenure.term.group}: an attempt that runs was claimed again")
         for delivery in claim.deliveries:
             count_start(delivery)
             work = self._execute(delivery, completions)

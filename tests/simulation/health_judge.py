@@ -33,9 +33,10 @@ class HealthJudge:
     def look(self) -> None:
         reading, now = self.vitals(), self._world.now
         for vitals in reading.entities:
-            self._limits[vitals.key] = limit_seconds(vitals)
             if is_silent(vitals, reading.now, early=LOOK_SECONDS):
                 self._stale_at[vitals.key] = now
+                # Somebody may change it before the leader reads it again.
+                self._limits[vitals.key] = limit_seconds(vitals)
             if not is_silent(vitals, reading.now, early=-LOOK_SECONDS):
                 self._fresh_at[vitals.key] = now
 

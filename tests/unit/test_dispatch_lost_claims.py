@@ -1,4 +1,4 @@
-"""A claim whose answer was lost may be carried out late: its runs are not left to nobody."""
+"""Claims whose answer was lost, or that Postgres lost: no run is nobody's, none runs twice."""
 
 import asyncio
 import random
@@ -12,10 +12,12 @@ from sidecar.dispatch import Dispatcher, Slots, Tools, dispatcher
 from sidecar.model.breaker import Breaker
 from sidecar.model.errors import AnswerLost
 from sidecar.model.ledger import Claim, Redelivered
+from sidecar.model.run import Answer, Delivery, RunKind, RunRef
 from sidecar.model.term import Tenure, Term
 from tests.integration.runs_lab import LocalHints
 
 _TERM = Term("default", 1, 7)
+_SLOTS = 4
 
 
 class LateClaim:
@@ -46,19 +48,42 @@ class LateClaim:
         return Claim((), datetime.now(UTC), None, contended=False)
 
 
+class ForgetfulClaims(LateClaim):
+    """A copy of Postgres that lacks the last commits: it hands out the same attempt each time."""
+
+    async def claim(self, term: Term, *, limit: int, admitted: Collection[int] = ()) -> Claim:
+        now = datetime.now(UTC)
+        again = Delivery(RunRef(1, 1, 7), RunKind.SCHEDULE, "tick", "default", now, "key")
+        return Claim((again,), now, None, contended=False)
+
+
+class HangingApp:
+    def __init__(self) -> None:
+        self.calls = 0
+
+    async def execute(self, delivery: Delivery) -> Answer:
+        self.calls += 1
+        await asyncio.sleep(3600)
+        raise AssertionError
+
+
+def _tools(store: object, app: object = None) -> Tools:
+    return Tools(
+        store=cast(Any, store),
+        callback=cast(Any, app),
+        hints=LocalHints(),
+        breaker=Breaker(5, 10.0),
+        slots=Slots(_SLOTS),
+        chance=random.Random(1).random,
+        boottime=lambda: 0.0,
+    )
+
+
 async def test_runs_of_a_late_claim_are_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """G5: whoever lost an answer looks again until no claim can be on its way any more."""
     monkeypatch.setattr(dispatcher, "POLL_SECONDS", 0.05)
     store = LateClaim()
-    tools = Tools(
-        store=cast(Any, store),
-        callback=cast(Any, None),
-        hints=LocalHints(),
-        breaker=Breaker(5, 10.0),
-        slots=Slots(4),
-        chance=random.Random(1).random,
-        boottime=lambda: 0.0,
-    )
+    tools = _tools(store)
     tenure = Tenure(_TERM, trusted_seconds=lambda: 3.0, fenced=lambda: None)
     leading = asyncio.create_task(Dispatcher(tools).lead(tenure))
     try:
@@ -67,3 +92,15 @@ async def test_runs_of_a_late_claim_are_taken_back(monkeypatch: pytest.MonkeyPat
     finally:
         leading.cancel()
         await asyncio.gather(leading, return_exceptions=True)
+
+
+async def test_an_attempt_that_runs_is_not_begun_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """G5: a database that lost our last commits ends the term, and no slot stays taken."""
+    monkeypatch.setattr(dispatcher, "POLL_SECONDS", 0.05)
+    app, fenced = HangingApp(), asyncio.Event()
+    tools = _tools(ForgetfulClaims(), app)
+    async with asyncio.timeout(1.5):
+        await Dispatcher(tools).lead(Tenure(_TERM, trusted_seconds=lambda: 3.0, fenced=fenced.set))
+    assert fenced.is_set()
+    assert app.calls == 1
+    assert tools.slots.take(_SLOTS, asyncio.Event()) == _SLOTS
