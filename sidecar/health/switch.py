@@ -6,7 +6,8 @@ the app answers. It asks the election to step down when staleness arose in its o
 healthy runner is there.
 
 Guarantees: reading and writing have time limits of their own and never delay judging; while
-Postgres is silent the last known vitals age, so silence turns red and never green.
+Postgres is silent the last known vitals age, so silence turns red and never green. A step of the
+database's clock makes nobody step down.
 """
 
 import asyncio
@@ -20,6 +21,7 @@ import structlog
 
 from sidecar import metrics
 from sidecar.metrics import EntityType
+from sidecar.model.database_clock import DatabaseClock
 from sidecar.model.errors import HeartbeatFailed, SidecarError, StoreUnavailable
 from sidecar.model.health import (
     BackOff,
@@ -40,6 +42,7 @@ log = structlog.get_logger()
 POLL_SECONDS_MAX = 5.0
 JUDGE_SECONDS = 1.0
 OBSERVE_SECONDS = 30.0
+CLOCK_STEP_SECONDS = 0.5  # less is drift
 OBSERVED_MAX = 1_000
 _OFTEN_READ_MAX = 2_000  # more entities than that are read seldom, while all is well:
 _SELDOM_SECONDS = 120.0
@@ -68,6 +71,7 @@ class _Led:
     watched: bool = True  # false: the term is being wound up, its last verdict stands
     changed: bool = True  # some were added, changed, removed, or not yet read after our first beat
     known_at: float = 0.0  # boottime when all heartbeats were read, or written, last
+    clock: DatabaseClock = field(default_factory=DatabaseClock)
 
     def now(self, clock: float) -> datetime:
         """The database's time, carried on by our own clock."""
@@ -214,7 +218,7 @@ class DeadMansSwitch:
         return self._heartbeat_seconds * (2 / 3 if _many(led) else 1)
 
     async def _read(self, tenure: Tenure) -> None:
-        group = tenure.term.group
+        group, asked = tenure.term.group, self._clock()
         try:
             reading = await self._store.read([group])
         except StoreUnavailable as error:
@@ -231,6 +235,10 @@ class DeadMansSwitch:
             known = set(led.reading.entities)
             led.reading, led.read_at, led.changed = reading, self._clock(), False
             led.known_at = led.read_at
+        if led.clock.learn(reading.now, asked=asked, answered=led.read_at) > CLOCK_STEP_SECONDS:
+            # What this made old is like what was inherited: nobody had a chance to do better.
+            log.info("database_clock_set", group=group, now=reading.now.isoformat())
+            led.judgement = replace(led.judgement, watch=Watch(taken_at=reading.now))
         self._look(led)
         _publish((each for each in reading.entities if each not in known), led.judgement)
 

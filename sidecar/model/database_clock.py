@@ -20,14 +20,16 @@ class DatabaseClock:
     _doubt: float = float("inf")
     _taken_at: float = float("-inf")
 
-    def learn(self, now: datetime, *, asked: float, answered: float) -> None:
+    def learn(self, now: datetime, *, asked: float, answered: float) -> float:
+        """By how many seconds, at least, one of the clocks was set since the last sample."""
         doubt = (answered - asked) / 2
         offset = (now - _EPOCH).total_seconds() - (asked + answered) / 2
         old = answered - self._taken_at > SAMPLE_SECONDS_MAX
         # Two samples that cannot both be right: one of the clocks was set.
-        refuted = abs(offset - self._offset) > doubt + self._doubt
-        if old or refuted or doubt <= self._doubt:
+        stepped = max(0.0, abs(offset - self._offset) - doubt - self._doubt)
+        if old or stepped or doubt <= self._doubt:
             self._offset, self._doubt, self._taken_at = offset, doubt, answered
+        return stepped
 
     def time(self, at: float) -> datetime:
         return _EPOCH + timedelta(seconds=at + self._offset)

@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import psycopg
@@ -340,6 +340,31 @@ class CountedReads(Heartbeats):
     async def read(self, groups: Sequence[str], limit: int = SCHEDULES_MAX) -> Reading:
         self.reads += 1
         return await super().read(groups, limit)
+
+
+class SteppingClock(Heartbeats):
+    """A database whose clock is set forward."""
+
+    step = timedelta()
+
+    async def read(self, groups: Sequence[str], limit: int = SCHEDULES_MAX) -> Reading:
+        reading = await super().read(groups, limit)
+        return replace(reading, now=reading.now + self.step)
+
+
+async def test_a_step_of_the_databases_clock_makes_nobody_step_down(cluster: Cluster) -> None:
+    """G10: it shows as what it is, but no hour has passed in which the leader could do better."""
+    store = cluster.store = SteppingClock(cluster.database, lambda: cluster.identity, [])
+    await cluster.add_schedule("hourly", 3600.0)
+    switch = cluster.new_switch(heartbeat_seconds=2.0, stale_seconds=60.0)
+    async with cluster.leading(switch):
+        await _until(lambda: [*switch.entities()])
+        await asyncio.sleep(1.5)  # it is seen fresh
+        store.step = timedelta(hours=3)
+        await _until(switch.stale)
+        await asyncio.sleep(2.5)  # it is judged each second
+        assert switch.stale()
+    assert not cluster.stepped_down
 
 
 async def test_thousands_are_read_seldom_yet_turn_red_and_show_what_is_new(

@@ -67,8 +67,7 @@ class HealthJudge:
                 yield vitals.key
 
     def _is_own(self, key: _Key, since: float) -> bool:
-        if self._clock_stepped_at >= since:
-            return True  # By the database's clock, which is what a leader goes by, it was long.
+        since = max(since, self._clock_stepped_at)  # Time that did not pass is no silence.
         had_its_chance = self._world.now - since >= self._limits[key] * _CLOCKS_DIFFER
         return had_its_chance and self._fresh_at.get(key, float("-inf")) >= since
 

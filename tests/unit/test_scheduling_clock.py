@@ -37,7 +37,9 @@ def test_a_clock_that_was_set_is_noticed_at_once() -> None:
     """Otherwise the leader would ask too early, again and again."""
     clock = DatabaseClock()
     clock.learn(T0, asked=10.0, answered=10.002)
-    clock.learn(T0 - seconds(60), asked=11.0, answered=11.5)
+    assert clock.learn(T0 + seconds(0.5), asked=10.4, answered=10.6) == 0.0
+    stepped = clock.learn(T0 - seconds(60), asked=11.0, answered=11.5)
+    assert 60 < stepped < 62
     assert clock.time(11.25) == T0 - seconds(60)
 
 
