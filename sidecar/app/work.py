@@ -77,6 +77,7 @@ def build(
     callback = _Announced(Callback(app, states.loader, runs, trusted=trusted), pings)
 
     def recorded(report: Report, result: Recorded) -> None:
+        switch.recorded(report, result)
         if report.verdict.state is not None:
             states.store.returned(report.delivery.state_key, report.delivery.state_version)
         if result.outcome is Outcome.SUCCEEDED:

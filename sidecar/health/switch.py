@@ -11,7 +11,7 @@ database's clock makes nobody step down.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -25,6 +25,7 @@ from sidecar.model.database_clock import DatabaseClock
 from sidecar.model.errors import HeartbeatFailed, SidecarError, StoreUnavailable
 from sidecar.model.health import (
     BackOff,
+    EntityKey,
     EntityKind,
     Judgement,
     Reading,
@@ -35,6 +36,8 @@ from sidecar.model.health import (
     judged,
     staleness,
 )
+from sidecar.model.ledger import Recorded, Report
+from sidecar.model.run import Outcome
 from sidecar.model.term import Tenure, Term
 
 log = structlog.get_logger()
@@ -72,6 +75,7 @@ class _Led:
     changed: bool = True  # some were added, changed, removed, or not yet read after our first beat
     known_at: float = 0.0  # boottime when all heartbeats were read, or written, last
     clock: DatabaseClock = field(default_factory=DatabaseClock)
+    successes: dict[EntityKey, datetime] = field(default_factory=dict)  # not yet read
 
     def now(self, clock: float) -> datetime:
         """The database's time, carried on by our own clock."""
@@ -135,6 +139,12 @@ class DeadMansSwitch:
         """Schedules of this group were added, changed or removed: see to it at the next look."""
         if led := self._led.get(group):
             led.changed = True
+
+    def recorded(self, report: Report, recorded: Recorded) -> None:
+        """An attempt led here is over: its success need not be read to be known."""
+        delivery, led = report.delivery, self._led.get(report.delivery.group)
+        if led and recorded.outcome is Outcome.SUCCEEDED and recorded.finished_at:
+            led.successes[delivery.kind.entity_type, delivery.name] = recorded.finished_at
 
     async def observe(self, groups: Sequence[str]) -> None:
         """For /health: what is led elsewhere, now and then, and when a term has ended here."""
@@ -233,6 +243,7 @@ class DeadMansSwitch:
         else:
             _delete_gone(led.reading.entities, reading.entities)
             known = set(led.reading.entities)
+            led.successes = _unread(led.successes, reading)
             led.reading, led.read_at, led.changed = reading, self._clock(), False
             led.known_at = led.read_at
         if led.clock.learn(reading.now, asked=asked, answered=led.read_at) > CLOCK_STEP_SECONDS:
@@ -287,8 +298,8 @@ class DeadMansSwitch:
     def _look(self, led: _Led) -> None:
         before = {each.vitals.key for each in led.judgement.stale}
         now = led.now(self._clock())
-        watch = led.judgement.watch
-        led.judgement = judged(watch, led.reading, now, self._stale_after_seconds)
+        reading = replace(led.reading, successes=led.successes)
+        led.judgement = judged(led.judgement.watch, reading, now, self._stale_after_seconds)
         _report_changes(before, led.judgement.stale, now)
 
     def _consider_stepping_down(self, led: _Led) -> None:
@@ -319,6 +330,11 @@ def _as_of(vitals: Vitals, beaten_at: datetime | None) -> Vitals:
     return replace(vitals, heartbeat_at=beaten_at)
 
 
+def _unread(successes: Mapping[EntityKey, datetime], reading: Reading) -> dict[EntityKey, datetime]:
+    read = {each.key: each.last_success_at for each in reading.entities if each.key in successes}
+    return {key: successes[key] for key, at in read.items() if at is None or at < successes[key]}
+
+
 def _many(led: _Led) -> bool:
     return len(led.reading.entities) > _OFTEN_READ_MAX
 
@@ -330,9 +346,7 @@ def _heartbeat_failed(term: Term, cause: SidecarError) -> None:
     log.warning("heartbeat_failed", group=term.group, epoch=term.epoch, error=error)
 
 
-def _report_changes(
-    before: set[tuple[EntityKind, str]], stale: Iterable[Stale], now: datetime
-) -> None:
+def _report_changes(before: set[EntityKey], stale: Iterable[Stale], now: datetime) -> None:
     after = {each.vitals.key: each for each in stale}
     for kind, name in after.keys() - before:
         metrics.ENTITIES(name, _TYPES[kind]).stale = True

@@ -7,7 +7,7 @@ An entity (a singleton or a schedule) is stale when
   `Runs.Heartbeat` is a success. An expected interval of 0 means that only heartbeats count.
 
 Time alone makes a heartbeat stale, because we write them ourselves. A missing success is believed
-only as of the last reading: a success that we have not read yet is no cause for alarm.
+only as of the last reading: one that we have neither seen nor read yet is no cause for alarm.
 
 What is paused, disabled or over is never stale. Staleness found at the start of a term is
 inherited: the leader is unready for it at once, but does not step down. It steps down for an entity
@@ -15,14 +15,15 @@ that was fresh at some moment of its term and then, for the whole limit and with
 no sign of life: a leader that had no chance to do better gives way to nobody.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Literal, Protocol
 
 from sidecar.model.schedule import TimingSettings, expected_interval, timing_of
 
 EntityKind = Literal["singleton", "schedule"]
+EntityKey = tuple[EntityKind, str]
 
 _SUCCESS_SHARE_MIN = 12
 _NEVER = datetime.max.replace(tzinfo=UTC)
@@ -57,7 +58,7 @@ class Vitals:
     next_run_at: datetime | None = None
 
     @property
-    def key(self) -> tuple[EntityKind, str]:
+    def key(self) -> EntityKey:
         return self.kind, self.name
 
 
@@ -87,6 +88,7 @@ class Reading:
     now: datetime
     entities: tuple[Vitals, ...]
     beaten_at: datetime | None = None  # we wrote since: no heartbeat is older than that
+    successes: Mapping[EntityKey, datetime] = field(default_factory=dict)  # that we saw since
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,25 +121,24 @@ class Stale:
 
 def staleness(vitals: Vitals, now: datetime, stale_after_seconds: float) -> Stale | None:
     """Is the entity stale, and why; a missing heartbeat is named before a missing success."""
-    return next(_passed(_limits(vitals, stale_after_seconds, None), now, now), None)
+    limits = _limits(vitals, stale_after_seconds, Reading(now, ()))
+    return next(_passed(limits, now, now), None)
 
 
 def _passed(limits: Iterable[Stale], now: datetime, read_at: datetime) -> Iterator[Stale]:
     return (each for each in limits if each.passed(each.until, now, read_at))
 
 
-def _limits(
-    vitals: Vitals, stale_after_seconds: float, beaten_at: datetime | None
-) -> Iterator[Stale]:
+def _limits(vitals: Vitals, stale_after_seconds: float, reading: Reading) -> Iterator[Stale]:
     """As what the entity will count once the time has come."""
     if not vitals.watched:
         return
     beat = max(vitals.heartbeat_at or vitals.counted_from, vitals.counted_from)
-    if beaten_at is not None and beaten_at > beat:
-        beat = beaten_at
+    if reading.beaten_at is not None and reading.beaten_at > beat:
+        beat = reading.beaten_at
     yield Stale(vitals, "heartbeat", beat, stale_after_seconds)
     if vitals.expected_seconds > 0:
-        success = max(vitals.last_success_at or vitals.counted_from, vitals.counted_from)
+        success = max(_last_success(vitals, reading) or vitals.counted_from, vitals.counted_from)
         limit = _success_limit(vitals, stale_after_seconds)
         yield Stale(vitals, "success", success, limit)
 
@@ -147,7 +148,7 @@ class Watch:
     """What the leader of one group knows of its entities during one term."""
 
     taken_at: datetime
-    fresh_once: frozenset[tuple[EntityKind, str]] = frozenset()  # were not stale, in this term
+    fresh_once: frozenset[EntityKey] = frozenset()  # were not stale, in this term
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +170,7 @@ def judged(
     """Look at all entities of the group; those that are gone are forgotten."""
     stale: list[Stale] = []
     own: list[Stale] = []
-    fresh: set[tuple[EntityKind, str]] = set()
+    fresh: set[EntityKey] = set()
     holds_until = _NEVER
     for vitals in reading.entities:
         until = _fresh_until(vitals, reading, now, stale_after_seconds)
@@ -177,7 +178,7 @@ def judged(
             fresh.add(vitals.key)
             holds_until = min(holds_until, until)
             continue
-        limits = _limits(vitals, stale_after_seconds, reading.beaten_at)
+        limits = _limits(vitals, stale_after_seconds, reading)
         found = next(_passed(limits, now, reading.now))
         stale.append(found)
         if vitals.key in watch.fresh_once:
@@ -207,7 +208,7 @@ def _fresh_until(
     if now > until:
         return None
     if vitals.expected_seconds > 0:
-        success = vitals.last_success_at
+        success = _last_success(vitals, reading)
         if success is None or success < vitals.counted_from:
             success = vitals.counted_from
         success_until = success + timedelta(seconds=_success_limit(vitals, stale_after_seconds))
@@ -215,6 +216,11 @@ def _fresh_until(
             return None
         until = min(until, success_until)
     return until
+
+
+def _last_success(vitals: Vitals, reading: Reading) -> datetime | None:
+    read, seen = vitals.last_success_at, reading.successes.get(vitals.key)
+    return seen if read is None or (seen is not None and seen > read) else read
 
 
 def _success_limit(vitals: Vitals, stale_after_seconds: float) -> float:

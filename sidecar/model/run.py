@@ -14,6 +14,7 @@ is written only for the attempt that is live.
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Literal
 
 from sidecar.model.retry import UNDELIVERABLE, RetryPolicy, wait_seconds
 from sidecar.model.schedule import SkipReason
@@ -47,7 +48,7 @@ class RunKind(StrEnum):
     TRIGGER = "trigger"
 
     @property
-    def entity_type(self) -> str:
+    def entity_type(self) -> Literal["singleton", "schedule"]:
         """What owns state and metadata: a trigger acts for its schedule."""
         return "singleton" if self is RunKind.SINGLETON else "schedule"
 

@@ -23,6 +23,8 @@ from sidecar.config.work import Schedule, Singleton
 from sidecar.health import DeadMansSwitch
 from sidecar.model.health import Reading, staleness
 from sidecar.model.identity import Identity
+from sidecar.model.ledger import Recorded, Report
+from sidecar.model.run import Delivery, Outcome, RunKind, RunRef, RunState, Verdict
 from sidecar.model.term import Tenure, Term
 
 HEARTBEAT_SECONDS = 0.4
@@ -390,3 +392,36 @@ async def test_thousands_are_read_seldom_yet_turn_red_and_show_what_is_new(
         await _until(lambda: "new" in _by_name(switch), 10)
         cluster.app_answers = False
         await _until(lambda: any("no heartbeat" in line for line in switch.stale()), 20)
+
+
+async def test_a_success_that_was_seen_need_not_be_read(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G10: among thousands the one that runs each second does not make all be read each time."""
+    monkeypatch.setattr("sidecar.health.switch._OFTEN_READ_MAX", 0)
+    store = cluster.store = CountedReads(cluster.database, lambda: cluster.identity, [])
+    await cluster.add_schedule("busy", 1.0)
+    switch = cluster.new_switch(heartbeat_seconds=12.0, stale_seconds=36.0)  # 3 s for a success
+    async with cluster.leading(switch):
+        await _until(lambda: store.reads == 2)  # before and after the first heartbeat
+        for _ in range(20):
+            await cluster.succeed("busy")
+            switch.recorded(*_succeeded("busy"))
+            await asyncio.sleep(0.4)
+        assert not switch.stale()
+        assert store.reads == 2
+        await _until(lambda: any("no success" in line for line in switch.stale()), 10)
+        async with asyncio.timeout(15):  # what others did is still read
+            while switch.stale():
+                await cluster.succeed("busy")
+                await asyncio.sleep(0.2)
+
+
+def _succeeded(name: str) -> tuple[Report, Recorded]:
+    now = datetime.now(UTC)
+    delivery = Delivery(RunRef(1, 1, EPOCH), RunKind.SCHEDULE, name, "default", now, "key")
+    verdict = Verdict(Outcome.SUCCEEDED)
+    recorded = Recorded(
+        1, RunKind.SCHEDULE, RunState.ENDED, Outcome.SUCCEEDED, None, finished_at=now
+    )
+    return Report(delivery, verdict), recorded

@@ -50,6 +50,20 @@ class Work:
         callback = Callback(ports.link, ports.runs, ports.runs)
         self.runs = Runs(cast(Any, ports.runs), ports.hints)
         self.catalogue = Schedules(cast(Any, ports.schedules), ports.hints, cluster=CLUSTER)
+        self.switch = DeadMansSwitch(
+            ports.schedules,
+            heartbeat_seconds=HEARTBEAT_SECONDS,
+            stale_after_seconds=STALE_SECONDS,
+            app_answers=ports.app_answers,
+            others_ready=ports.others_ready,
+            step_down=ports.step_down,
+            clock=process.clock,
+        )
+
+        def recorded(report: Report, result: Recorded) -> None:
+            self.switch.recorded(report, result)
+            ports.recorded(report, result)
+
         self._dispatcher = Dispatcher(
             Tools(
                 store=ports.runs,
@@ -59,7 +73,7 @@ class Work:
                 slots=Slots(_SLOTS),
                 chance=ports.chance,
                 boottime=process.clock,
-                recorded=ports.recorded,
+                recorded=recorded,
             )
         )
         self._ticker = Ticker(
@@ -70,16 +84,7 @@ class Work:
             ports.runs,
             callback,
             lambda tenure: Completions(ports.runs, tenure),
-            recorded=ports.recorded,
-        )
-        self.switch = DeadMansSwitch(
-            ports.schedules,
-            heartbeat_seconds=HEARTBEAT_SECONDS,
-            stale_after_seconds=STALE_SECONDS,
-            app_answers=ports.app_answers,
-            others_ready=ports.others_ready,
-            step_down=ports.step_down,
-            clock=process.clock,
+            recorded=recorded,
         )
 
     async def lead(self, tenure: Tenure) -> None:

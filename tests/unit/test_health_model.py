@@ -224,6 +224,7 @@ def test_a_judgement_holds_until_it_says(
     expected=st.sampled_from([0.0, 1.0, 100.0]),
     watched=st.booleans(),
     beaten=st.none() | seconds,
+    seen=st.none() | seconds,
     now=seconds,
 )
 def test_looking_at_thousands_says_the_same_as_looking_at_one(
@@ -233,6 +234,7 @@ def test_looking_at_thousands_says_the_same_as_looking_at_one(
     expected: float,
     watched: bool,
     beaten: int | None,
+    seen: int | None,
     now: int,
 ) -> None:
     """The quick rule for what is fresh, against the limits one by one."""
@@ -247,8 +249,12 @@ def test_looking_at_thousands_says_the_same_as_looking_at_one(
     written = vitals
     if beaten is not None:
         written = replace(vitals, heartbeat_at=at(max(beaten, heartbeat or 0)))
+    if seen is not None:
+        written = replace(written, last_success_at=at(max(seen, success or 0)))
     beaten_at = None if beaten is None else at(beaten)
-    judgement = judged(Watch(T0), Reading(at(now), (vitals,), beaten_at), at(now), 60)
+    successes = {} if seen is None else {vitals.key: at(seen)}
+    reading = Reading(at(now), (vitals,), beaten_at, successes)
+    judgement = judged(Watch(T0), reading, at(now), 60)
     alone = staleness(written, at(now), 60)
     assert [each.cause for each in judgement.stale] == ([alone.cause] if alone else [])
     if judgement.holds_until is not None and alone is None:
