@@ -29,6 +29,7 @@ class HealthJudge:
         self._limits: dict[_Key, float] = {}
         self._stepped_down_at: dict[tuple[str, str], float] = {}
         self._clock_stepped_at = float("-inf")
+        self._stale_before_step: set[_Key] = set()
 
     def look(self) -> None:
         reading, now = self.vitals(), self._world.now
@@ -41,7 +42,9 @@ class HealthJudge:
                 self._fresh_at[vitals.key] = now
 
     def clock_stepped(self) -> None:
-        self._clock_stepped_at = self._world.now
+        now = self._world.now
+        self._clock_stepped_at = now
+        self._stale_before_step = {k for k, at in self._stale_at.items() if now - at < LOOK_SECONDS}
 
     def steps_down(self, process: str, group: str, since: float) -> None:
         """A sidecar gives its group up, which it has led since `since`, for staleness."""
@@ -67,7 +70,9 @@ class HealthJudge:
                 yield vitals.key
 
     def _is_own(self, key: _Key, since: float) -> bool:
-        since = max(since, self._clock_stepped_at)  # Time that did not pass is no silence.
+        read_before = self._world.now - self._clock_stepped_at < READING_SECONDS
+        if not (read_before and key in self._stale_before_step):
+            since = max(since, self._clock_stepped_at)  # Time that did not pass is no silence.
         had_its_chance = self._world.now - since >= self._limits[key] * _CLOCKS_DIFFER
         return had_its_chance and self._fresh_at.get(key, float("-inf")) >= since
 
