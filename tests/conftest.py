@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
+import hypothesis
 import psycopg
 import pytest
 import redis
 
 from sidecar import metrics
-from sidecar.cli.embedded import PostgresServer, RedisServer, postgres_binaries
+from sidecar.cli.embedded import PostgresServer, RedisServer, postgres_binaries, server
 from sidecar.cli.embedded.binaries import Source
 
 # fsync off: the tests kill processes, never the machine, so nothing that was written is lost. A
@@ -42,6 +43,24 @@ NewCluster = Callable[..., "Cluster"]
 
 # These build other languages' programs first.
 _BUILDING = ("test_clients", "test_languages")
+
+
+# No deadlines: a machine that stalls is no property of the code. In CI the same examples each time.
+hypothesis.settings.register_profile(
+    "baton",
+    deadline=None,
+    derandomize=bool(os.environ.get("CI")),
+    print_blob=True,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("baton")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Each worker takes its ports from a part of its own: one that is given is not bound yet."""
+    if worker := getattr(config, "workerinput", None):
+        number, workers = int(worker["workerid"].removeprefix("gw")), worker["workercount"]
+        server.PORTS = server.PORTS[number::workers]
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

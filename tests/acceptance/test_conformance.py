@@ -16,9 +16,10 @@ from pathlib import Path
 
 import pytest
 
+from sidecar.cli.embedded import free_port
 from tests.acceptance.languages import LANGUAGES, Language
 from tests.lab.pages import ROOT, blocks
-from tests.lab.processes import Child, free_port
+from tests.lab.processes import Child
 
 pytestmark = pytest.mark.timeout(2400)  # the first build of a language takes its time
 

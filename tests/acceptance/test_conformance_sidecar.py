@@ -21,9 +21,9 @@ from sidecar._proto.baton.v1 import (
     state_pb2_grpc,
 )
 from sidecar.cli.conformance.pocket import PocketSidecar
+from sidecar.cli.embedded import free_port
 from sidecar.model.run import Checkpoint, RunRef
 from sidecar.model.term import Term
-from tests.lab.processes import free_port
 
 RUN = RunRef(7, 1, 99)
 

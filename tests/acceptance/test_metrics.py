@@ -33,9 +33,10 @@ from sidecar._proto.baton.v1 import (
     state_pb2,
     state_pb2_grpc,
 )
+from sidecar.cli.embedded import free_port
 from tests.conftest import NewCluster
 from tests.lab.cluster import Cluster
-from tests.lab.processes import Child, free_port, wait_until
+from tests.lab.processes import Child, wait_until
 from tests.lab.replica import Replica
 
 FILES = Path(__file__).parents[2] / "helm" / "baton" / "files"

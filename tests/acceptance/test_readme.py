@@ -20,9 +20,9 @@ from pathlib import Path
 
 import pytest
 
+from sidecar.cli.embedded import free_port
 from tests.acceptance.languages import LANGUAGES, PATH
 from tests.lab.pages import ROOT, Block, blocks, script
-from tests.lab.processes import free_port
 
 _HEADING = "Ten minutes to production"
 _OF_LANGUAGE = {"Python": "python", "TypeScript": "typescript", "Go": "go", "Java": "java"}

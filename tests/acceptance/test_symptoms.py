@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from sidecar.cli.embedded import free_port
 from tests.acceptance.client_lab import patiently
 from tests.acceptance.languages import CLIENTS
 from tests.lab.pages import ROOT
-from tests.lab.processes import baton, free_port, wait_until
+from tests.lab.processes import baton, wait_until
 from tests.lab.replica import Replica, Setup
 
 _SCHEDULE = {"name": "nobody", "at": "2100-01-01T00:00:00Z"}

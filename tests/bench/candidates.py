@@ -16,9 +16,10 @@ from subprocess import TimeoutExpired
 from types import TracebackType
 from typing import Protocol, Self
 
+from sidecar.cli.embedded import free_port
 from tests.bench.peers import Peer
 from tests.lab.cluster import Cluster
-from tests.lab.processes import Child, boottime, free_port, wait_until
+from tests.lab.processes import Child, boottime, wait_until
 from tests.lab.proxy import FaultProxy
 from tests.lab.replica import Replica, Setup
 

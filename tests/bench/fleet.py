@@ -25,8 +25,9 @@ import yaml
 from grpc_health.v1 import health_pb2_grpc
 
 from sidecar._proto.baton.v1 import callback_pb2, callback_pb2_grpc
+from sidecar.cli.embedded import free_port
 from tests.bench.schedules import Healthy
-from tests.lab.processes import Child, free_port, wait_until
+from tests.lab.processes import Child, wait_until
 
 _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")

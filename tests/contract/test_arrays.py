@@ -34,7 +34,6 @@ def connection(database_url: str) -> Any:
 @pytest.mark.parametrize("kind", COLUMNS)
 @settings(
     max_examples=60,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(data=st.data())

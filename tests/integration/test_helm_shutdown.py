@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from sidecar.cli.embedded import free_port
 from tests.integration.helm_lab import (
     Resource,
     container,
@@ -26,7 +27,7 @@ from tests.integration.helm_lab import (
     write_config,
     write_secrets,
 )
-from tests.lab.processes import Child, free_port, wait_until
+from tests.lab.processes import Child, wait_until
 
 EXAMPLE = Path(__file__).parents[2] / "clients/python/examples/orders.py"
 _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # never through a proxy

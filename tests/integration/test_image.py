@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from sidecar.cli.embedded import free_port
 from tests.integration.image_lab import (
     CONFIG_DIR,
     REPOSITORY,
@@ -21,7 +22,7 @@ from tests.integration.image_lab import (
     wheels,
     why_not,
 )
-from tests.lab.processes import Child, free_port, wait_until
+from tests.lab.processes import Child, wait_until
 
 INSTALLED_BYTES_MAX = 150 * 1024 * 1024
 CONFIG = f"""\

@@ -21,8 +21,9 @@ from sidecar._proto.baton.v1 import (
     leadership_pb2_grpc,
     runs_pb2,
 )
+from sidecar.cli.embedded import free_port
 from tests.lab import checker, history
-from tests.lab.processes import Child, boottime, free_port, wait_until
+from tests.lab.processes import Child, boottime, wait_until
 from tests.lab.toy_app import Control
 
 

@@ -13,22 +13,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
-from sidecar.cli import embedded
-
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 T = TypeVar("T")
-
-_given: set[int] = set()
-
-
-def free_port() -> int:
-    """A loopback port that nobody listens on, and that was given to nobody else before."""
-    while (port := embedded.free_port()) in _given:
-        pass  # with a hundred ports not bound yet, two would be the same every other time
-    _given.add(port)
-    return port
 
 
 def boottime() -> float:

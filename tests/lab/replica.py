@@ -20,8 +20,9 @@ from urllib.parse import urlsplit
 
 import yaml
 
+from sidecar.cli.embedded import free_port
 from tests.lab.netns import Namespace
-from tests.lab.processes import Child, free_port
+from tests.lab.processes import Child
 from tests.lab.proxy import FaultProxy
 from tests.lab.toy_app import Control
 

@@ -22,10 +22,11 @@ from sidecar._proto.baton.v1 import runs_pb2, runs_pb2_grpc, schedules_pb2, sche
 from sidecar.adapters.clock import boottime
 from sidecar.adapters.grpc_app import AppLink
 from sidecar.adapters.tokens import Token
+from sidecar.cli.embedded import free_port
 from sidecar.config.secret import SecretSource
 from sidecar.model.errors import SidecarError
 from sidecar.model.term import LossReason, Term
-from tests.lab.processes import Child, free_port, wait_until
+from tests.lab.processes import Child, wait_until
 from tests.lab.replica import Replica, Setup
 from tests.security import wire_app
 from tests.security.wire_app import ANSWERS, Answer, framed

@@ -25,8 +25,9 @@ from sidecar._proto.baton.v1 import (
     state_pb2,
     state_pb2_grpc,
 )
+from sidecar.cli.embedded import free_port
 from tests.lab.cluster import Cluster
-from tests.lab.processes import free_port, wait_until
+from tests.lab.processes import wait_until
 from tests.lab.replica import Replica, Setup
 
 PLANTED = {

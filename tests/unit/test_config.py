@@ -298,9 +298,7 @@ def lines_of(path: Path | None, environ: dict[str, str]) -> list[str]:
     return []
 
 
-QUICK = settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+QUICK = settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 LINE = re.compile(r".+:[0-9]+: .+: .+; .+")
 
 

@@ -248,7 +248,7 @@ class TestFields:
         assert days("0 0 30 2 MON", "2026-02-01", 1) == ["2026-02-02"]
 
     @given(st.text(max_size=40) | st.text("0123456789*/,-?LWH#()@ MONJAF\t", max_size=40))
-    @settings(max_examples=1000, deadline=None)
+    @settings(max_examples=1000)
     def test_any_text_is_parsed_or_refused(self, text):
         """G11."""
         with contextlib.suppress(CronError):
@@ -332,7 +332,7 @@ class TestLimits:
         st.sampled_from(["* * * * * *", "0 0 29 2 *", "30 2 * * *", "0 0 1 1 *", "59 23 31 12 *"]),
         st.sampled_from(["UTC", "Pacific/Apia", "America/New_York", "Asia/Tehran"]),
     )
-    @settings(max_examples=300, deadline=None)
+    @settings(max_examples=300)
     def test_next_is_after_for_any_time_a_datetime_can_hold(self, after, expression, zone):
         tick = parse(expression, timezone=zone).next(after)
         assert tick is not None or after.year > 2190

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice, pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sidecar.model import cron
@@ -77,7 +77,6 @@ class TestTicks:
         assert Timing(every=D).next_tick(datetime.max.replace(tzinfo=UTC)) is None
 
     @given(st.integers(0, 10**9), st.integers(1, 10**8), st.integers(0, 10**9))
-    @settings(deadline=None)
     def test_ticks_rise_and_are_counted(self, after, every, start):
         timing = Timing(every=every * US, start_at=T0 + start * US, end_at=T0 + 10**9 * US + D)
         begin = T0 + after * US

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sidecar.model.errors import (
@@ -86,7 +86,6 @@ def test_prefixes_have_a_limit_too() -> None:
 KEY_CHARACTERS = st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\U0010ffff")
 
 
-@settings(deadline=None)
 @given(st.text(KEY_CHARACTERS, max_size=5), st.text(KEY_CHARACTERS, max_size=8))
 def test_a_prefix_is_a_range(prefix: str, key: str) -> None:
     inside = prefix.encode() <= key.encode() < prefix_end(prefix).encode()
@@ -268,7 +267,6 @@ JSON = st.recursive(
 )
 
 
-@settings(deadline=None)  # the first call imports jsonschema
 @given(JSON | st.dictionaries(st.sampled_from(list(SCHEMA["properties"])), JSON))
 def test_what_is_decoded_fits_the_schema_and_stays(value: object) -> None:
     """Any JSON either fits after decoding, and then decodes to itself, or is refused."""

@@ -30,7 +30,8 @@ from sidecar.cli.embedded.binaries import open_to_all
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None, use_errno=True)
 # Below the ephemeral range: no outgoing connection takes the port while the server restarts.
-_PORTS = range(15_000, 32_000)
+PORTS = range(15_000, 32_000)
+_given: set[int] = set()
 _START_SECONDS = 30.0
 _STOP_SECONDS = 20.0
 
@@ -54,14 +55,17 @@ class ServerFailed(Exception):
 
 
 def free_port() -> int:
-    """A loopback port that nobody listens on."""
-    for port in random.sample(_PORTS, 200):
+    """A loopback port that nobody listens on, and that this process gave to nobody before."""
+    for port in random.SystemRandom().sample(PORTS, 200):
+        if port in _given:
+            continue  # its owner may not listen yet, or just now not any more
         with socket.socket() as probe:
             try:
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
-            return port
+        _given.add(port)
+        return port
     raise ServerFailed("no free port on 127.0.0.1")
 
 
