@@ -16,7 +16,7 @@ import pytest
 
 from sidecar.cli.embedded import PostgresServer
 from tests.lab import netns
-from tests.lab.cluster import Cluster
+from tests.lab.cluster import Cluster, Takeover
 from tests.lab.netns import Namespace
 from tests.lab.probes import wait_ready
 from tests.lab.processes import baton, boottime, wait_until
@@ -30,7 +30,7 @@ FAULT_SECONDS = 10.0
 @pytest.fixture
 def cluster(tmp_path: Path, database_url: str) -> Iterator[Cluster]:
     with Cluster(tmp_path / "lab", 3, Setup(database_url)) as cluster:
-        cluster.wait_for_leader()
+        cluster.wait_until_known()
         # A leader of some age: its beats have been seen by the others.
         time.sleep(2)
         yield cluster
@@ -65,7 +65,7 @@ def test_a_terminated_sidecar_hands_over_within_a_second(cluster: Cluster) -> No
     """G1 G8: SIGTERM drains, tells the app, releases cleanly and exits with 0."""
     leader = cluster.wait_for_leader()
     takeover = cluster.takeover(lambda replica: replica.sidecar.terminate())
-    assert takeover.seconds <= CLEAN_SECONDS
+    assert _after_the_release(cluster, leader, takeover) <= CLEAN_SECONDS
     assert leader.sidecar.wait() == 0
     assert cluster.events("lose", app=leader.name)[-1].fields["reason"] == "SHUTDOWN"
 
@@ -77,12 +77,16 @@ def test_resigning_through_another_pod_hands_over_within_a_second(cluster: Clust
     takeover = cluster.takeover(
         lambda _: baton("resign", "default", "--address", other.api_address)
     )
-    # The command itself takes its time to start; the release is what counts.
-    released = cluster.events("lose", "ended", app=leader.name)[-1].at
     assert takeover.replica is not leader
-    told = cluster.events("become", app=takeover.replica.name, epoch=takeover.epoch)[-1].at
-    assert told - released <= CLEAN_SECONDS
+    assert _after_the_release(cluster, leader, takeover) <= CLEAN_SECONDS
     assert leader.sidecar.running
+
+
+def _after_the_release(cluster: Cluster, old: Replica, takeover: Takeover) -> float:
+    """A command takes its time to start, and a drain its own: the release is what counts."""
+    released = cluster.events("lose", "ended", app=old.name)[-1].at
+    told = cluster.events("become", app=takeover.replica.name, epoch=takeover.epoch)[-1].at
+    return cluster.seconds(released, told)
 
 
 def test_drain_waits_until_another_leads(cluster: Cluster) -> None:
@@ -117,6 +121,7 @@ def test_another_leads_within_ten_seconds(
 def test_a_frozen_sidecar_wakes_up_as_no_leader(cluster: Cluster, seconds: int) -> None:
     """G1 G8: frozen beyond its lease it has lost its term; its app is told when it wakes."""
     leader = cluster.wait_for_leader()
+    epoch = cluster.events("become")[-1].epoch
     since = boottime()
     leader.sidecar.freeze()
     time.sleep(seconds)
@@ -124,7 +129,7 @@ def test_a_frozen_sidecar_wakes_up_as_no_leader(cluster: Cluster, seconds: int) 
         takeover = cluster.wait_for_takeover(since, leader, timeout=1)
         assert takeover.seconds <= FAULT_SECONDS
     leader.sidecar.thaw()
-    cluster.wait_for("lose", app=leader.name, reason="LEASE_LOST")
+    cluster.wait_for("lose", app=leader.name, epoch=epoch, reason="LEASE_LOST")
     cluster.wait_for_leader()
 
 
@@ -141,13 +146,16 @@ def _isolate_and_kill_session(leader: Replica, url: str) -> None:
 
 def test_without_the_grace_two_would_lead(tmp_path: Path, database_url: str) -> None:
     """The judge can fail: the same fault with the grace planted out shows two leaders at once."""
-    cluster = Cluster(tmp_path / "lab", 3, Setup(database_url))
+    # A long trust that is renewed often: plenty of it is left when the next one leads.
+    timers = {"ping": "300ms", "lease": "3800ms", "server_lease": "3900ms", "poll": "300ms",
+              "grace": "4s"}  # fmt: skip
+    cluster = Cluster(tmp_path / "lab", 3, Setup(database_url, config={"election": timers}))
     for replica in cluster.replicas:
         command = list(replica.sidecar.command)
         command[command.index("sidecar")] = "tests.acceptance.without_grace"
         replica.sidecar.command = command
     with cluster:
-        cluster.wait_for_leader()
+        cluster.wait_until_known()
         time.sleep(2)
         cluster.takeover(lambda leader: _isolate_and_kill_session(leader, database_url))
         time.sleep(1)
@@ -160,7 +168,7 @@ def test_a_terminated_backend_ends_the_term(cluster: Cluster, database_url: str)
     leader = cluster.wait_for_leader()
     before = cluster.events("become")[-1].epoch
     _terminate(database_url, _lock_holder(database_url))
-    cluster.wait_for("lose", app=leader.name, reason="LEASE_LOST")
+    cluster.wait_for("lose", app=leader.name, epoch=before, reason="LEASE_LOST")
     wait_until(
         lambda: cluster.events("become")[-1].epoch > before, FAULT_SECONDS, lambda: "a new term"
     )
@@ -173,18 +181,20 @@ def test_death_right_after_becoming_leader(cluster: Cluster) -> None:
     assert first.replica is not cluster.wait_for_leader()
 
 
-def test_frozen_standbys_do_not_disturb(cluster: Cluster) -> None:
+def test_frozen_standbys_do_not_disturb(tmp_path: Path, database_url: str) -> None:
     """G1: a leader goes on while every standby is frozen; when they wake, it still leads."""
-    leader = cluster.wait_for_leader()
-    epoch = cluster.events("become")[-1].epoch
-    for replica in cluster.others(leader):
-        replica.freeze()
-    time.sleep(8)
-    for replica in cluster.others(leader):
-        replica.thaw()
-    time.sleep(2)
-    assert cluster.leader() is leader
-    assert cluster.events("become")[-1].epoch == epoch
+    with Cluster(tmp_path / "lab", 4, Setup(database_url, profile="steady")) as cluster:
+        leader = cluster.wait_until_known()
+        epoch = cluster.events("become")[-1].epoch
+        for replica in cluster.others(leader):
+            replica.freeze()
+        time.sleep(8)
+        for replica in cluster.others(leader):
+            replica.thaw()
+        time.sleep(2)
+        assert cluster.wait_for_leader() is leader
+        assert cluster.events("become")[-1].epoch == epoch
+        cluster.check()
 
 
 def test_an_app_that_refuses_to_lead_gives_way(cluster: Cluster) -> None:
@@ -218,7 +228,7 @@ def test_a_restarted_sidecar_first_ends_what_its_app_believes(cluster: Cluster) 
         lambda: "a loss",
     )
     assert losses[0].epoch == 0
-    told = [e for e in cluster.events(app=leader.name) if e.at > killed_at and e.kind == "become"]
+    told = [e for e in cluster.events("become", app=leader.name) if e.at > killed_at]
     assert not told or told[0].at > losses[0].at
     cluster.wait_for_leader()
 
@@ -258,10 +268,11 @@ def _says(replica: Replica, event: str) -> bool:
     return any(line["event"] == event for line in replica.log())
 
 
+@pytest.mark.timeout(240)
 def test_twenty_sidecars_at_once(tmp_path: Path, database_url: str) -> None:
     """G1 G8: twenty start together, one leads; it is killed, another one leads."""
     with Cluster(tmp_path / "lab", 20, Setup(database_url)) as cluster:
-        cluster.wait_for_leader(timeout=90)
+        cluster.wait_until_known(timeout=90)
         assert cluster.takeover(lambda replica: replica.sidecar.kill()).seconds <= FAULT_SECONDS
         cluster.check()
 
@@ -271,7 +282,7 @@ def test_several_groups_spread_and_survive(tmp_path: Path, database_url: str) ->
     groups = ("default", "blue", "green", "red")
     with Cluster(tmp_path / "lab", 3, Setup(database_url, groups=groups)) as cluster:
         for group in groups:
-            cluster.wait_for_leader(group)
+            cluster.wait_until_known(group)
         time.sleep(2)
         leader = cluster.wait_for_leader("red")
         led = [group for group in groups if cluster.leader(group) is leader]
@@ -291,7 +302,7 @@ def test_partition_in_a_network_namespace(tmp_path: Path, fault: str) -> None:
         netns.admit(server)
         places = [stack.enter_context(Namespace()) for _ in range(2)]
         cluster = stack.enter_context(Cluster(tmp_path / "lab", 2, Setup(server.url), places))
-        cluster.wait_for_leader()
+        cluster.wait_until_known()
         time.sleep(2)
         takeover = cluster.takeover(lambda leader: getattr(leader.namespace, fault)())
         assert takeover.seconds <= FAULT_SECONDS
@@ -311,7 +322,7 @@ def test_an_idle_standby_is_cheap(cluster: Cluster, database_url: str) -> None:
             wire.filter = _noting(sent)
     time.sleep(20)
     # A poll each second, the registry's row every five; the file's revision and a sweep now and
-    # then. What is sent at once is one question.
+    # then. What is sent at once is one question; opening a connection is none.
     assert 0.8 <= len(sent) / 20 / len(standbys) <= 1.5, sent
     # Three for each standby; the leader may open its whole pool of four.
     assert len(_sessions(database_url)) <= 3 * len(standbys) + 6
@@ -319,7 +330,7 @@ def test_an_idle_standby_is_cheap(cluster: Cluster, database_url: str) -> None:
 
 def _noting(sent: list[bytes]) -> Filter:
     def note(direction: Direction, chunk: bytes) -> Verdict:
-        if direction is Direction.TO_SERVER:
+        if direction is Direction.TO_SERVER and chunk[:1] in (b"P", b"B", b"Q"):
             sent.append(chunk[:80])
         return Verdict.PASS
 

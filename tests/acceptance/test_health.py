@@ -36,9 +36,11 @@ def _events(replica: Replica, name: str) -> list[dict[str, Any]]:
 
 
 def _health(replica: Replica) -> dict[str, Any]:
-    status, body = replica.http("/health")
-    assert status == 200, body
-    report: dict[str, Any] = json.loads(body)
+    def answer() -> str:
+        status, body = replica.http("/health")
+        return body if status == 200 else ""
+
+    report: dict[str, Any] = json.loads(wait_until(answer, 10, replica.describe))
     return report
 
 
@@ -60,7 +62,7 @@ def test_a_wedged_singleton_turns_its_leader_red_and_moves_on(new_cluster: NewCl
         "health": QUICK,
         "singletons": [{"name": "coordinator", "expected_interval": "2s"}],
     }
-    cluster = new_cluster(2, profile="fast", config=config)
+    cluster = new_cluster(2, profile="steady", config=config)
     leader = cluster.wait_for_leader()  # nothing said: its singleton hangs
     (other,) = cluster.others(leader)
     wait_ready(leader, ready=True, seconds=SLACK_SECONDS)
@@ -89,15 +91,15 @@ def test_a_hanging_handler_does_not_get_its_leader_back(new_cluster: NewCluster)
         "election": {"drain": "8s"},
         "schedules": [{"name": "quick", "every": "1s", "overlap": "skip"}],
     }
-    cluster = new_cluster(2, profile="fast", config=config)
+    cluster = new_cluster(2, profile="steady", config=config)
     leader = cluster.wait_for_leader()
     wait_ready(leader, ready=True, seconds=10)
     (other,) = cluster.others(leader)
+    before, since = len(_terms(cluster)), boottime()
     leader.tell(execute={"quick": "hang"})
-    before = len(_terms(cluster))
     body = wait_ready(leader, ready=False, seconds=2 + SLACK_SECONDS)
     assert "schedule quick: no success" in body
-    takeover = cluster.wait_for_takeover(boottime() - 1, leader, timeout=20)
+    takeover = cluster.wait_for_takeover(since, leader, timeout=20)
     assert takeover.replica is other
     assert [app for app, _ in _terms(cluster)[before:]] == [other.name]
     for replica in cluster.replicas:
@@ -111,16 +113,18 @@ def test_where_all_fail_leadership_does_not_go_round(new_cluster: NewCluster) ->
         "health": QUICK,
         "schedules": [{"name": "quick", "every": "1s", "retry": {"attempts": 1}}],
     }
-    cluster = new_cluster(3, profile="fast", config=config)
+    cluster = new_cluster(3, profile="steady", config=config)
     leader = cluster.wait_for_leader()
     wait_ready(leader, ready=True, seconds=10)
+    since = boottime()
     for replica in cluster.replicas:
         replica.tell(execute={"quick": "fail:final"})
-    wait_ready(leader, ready=False, seconds=2 + SLACK_SECONDS)
-    takeover = cluster.wait_for_takeover(boottime() - 1, leader, timeout=20)
+    # It may give way before anybody asks whether it is ready.
+    wait_until(lambda: _events(leader, "stale"), 2 + SLACK_SECONDS, leader.describe)
+    takeover = cluster.wait_for_takeover(since, leader, timeout=20)
     wait_ready(takeover.replica, ready=False, seconds=SLACK_SECONDS)
     time.sleep(7)  # in which a carousel would have turned several times
-    assert cluster.leader() is takeover.replica
+    assert cluster.wait_for_leader() is takeover.replica
     assert len(_terms(cluster)) == 2
     recovered_at = boottime()
     for replica in cluster.replicas:
@@ -134,7 +138,7 @@ def test_where_all_fail_leadership_does_not_go_round(new_cluster: NewCluster) ->
 
 def test_a_hung_app_is_named_and_comes_back(new_cluster: NewCluster) -> None:
     """G9 G10: a frozen app: its pod is red and leads no more; thawed, it is green again."""
-    cluster = new_cluster(2, profile="fast", config={"health": QUICK})
+    cluster = new_cluster(2, profile="steady", config={"health": QUICK})
     leader = cluster.wait_for_leader()
     (other,) = cluster.others(leader)
     wait_ready(leader, ready=True, seconds=10)
@@ -146,13 +150,13 @@ def test_a_hung_app_is_named_and_comes_back(new_cluster: NewCluster) -> None:
     assert _health(leader)["dependencies"]["app"]["status"] == "down"
     leader.app.thaw()
     wait_ready(leader, ready=True, seconds=RECOVERY_SECONDS)
-    assert cluster.leader() is other
+    assert cluster.wait_for_leader() is other
 
 
 def test_heartbeats_that_cannot_be_written_turn_red(new_cluster: NewCluster) -> None:
     """G10: the lease lives on, the pool is silent: HeartbeatFailed is logged and counted."""
     config = {"health": QUICK, "singletons": [{"name": "coordinator"}]}
-    cluster = new_cluster(1, profile="fast", config=config)
+    cluster = new_cluster(1, profile="steady", config=config)
     leader = cluster.wait_for_leader()
     wait_ready(leader, ready=True, seconds=10)
     wait_until(lambda: _health(leader)["singletons"], 10)
@@ -161,7 +165,7 @@ def test_heartbeats_that_cannot_be_written_turn_red(new_cluster: NewCluster) -> 
     leader.pool_wire.silence()
     body = wait_ready(leader, ready=False, seconds=4 + SLACK_SECONDS)
     assert "singleton coordinator: no heartbeat for" in body
-    assert cluster.leader() is leader
+    assert len(_terms(cluster)) == 1
     wait_until(lambda: _events(leader, "heartbeat_failed"), 10, leader.describe)
     metrics = leader.http("/metrics")[1]
     assert 'singleton_state_errors_total{reason="HeartbeatFailed"}' in metrics
@@ -207,8 +211,8 @@ def test_dead_servers_show_and_probes_answer(
                 wait_ready(replica, ready=True, seconds=RECOVERY_SECONDS)
                 _wait_dependency(replica, "postgres", "up")
                 _wait_dependency(replica, "redis", "up")
-        slowest = max(probes.answers, key=lambda answer: answer.seconds)
-        assert slowest.seconds < PROBE_SECONDS, slowest
+        slowest = max(a.seconds(answer.at, answer.at + answer.seconds) for answer in probes.answers)
+        assert slowest < PROBE_SECONDS
         assert all(answer.status for answer in probes.answers)
         a.check("become")
 
@@ -217,7 +221,7 @@ def test_slow_everything_is_no_cause_for_alarm(new_cluster: NewCluster) -> None:
     """G10: Postgres and Redis answer after 0.4 s: degraded at most, led all the time, green."""
     health = {"heartbeat": "2s", "stale_after": "8s"}
     config = {"health": health, "schedules": [{"name": "steady", "every": "3s"}]}
-    cluster = new_cluster(1, config=config)
+    cluster = new_cluster(1, profile="steady", config=config)
     leader = cluster.wait_for_leader()
     wait_ready(leader, ready=True, seconds=10)
     for wire in leader.wires:
@@ -226,10 +230,15 @@ def test_slow_everything_is_no_cause_for_alarm(new_cluster: NewCluster) -> None:
         time.sleep(9)
     assert not probes.red()
     assert len(_terms(cluster)) == 1
-    report = _health(leader)
-    assert report["dependencies"]["postgres"]["latency_ms"] >= 400
+    report = wait_until(lambda: _slow(leader), DEPENDENCY_SECONDS, lambda: str(_health(leader)))
     assert report["dependencies"]["redis"]["status"] == "down"  # slower than redis.timeout
     assert report["status"] == "degraded"
+
+
+def _slow(replica: Replica) -> dict[str, Any] | None:
+    """The report, once Postgres was measured since it is slow."""
+    report = _health(replica)
+    return report if (report["dependencies"]["postgres"]["latency_ms"] or 0) >= 400 else None
 
 
 def test_a_healthy_second_by_second_schedule_survives_changes_of_leader(
@@ -253,11 +262,11 @@ def test_a_healthy_second_by_second_schedule_survives_changes_of_leader(
         killed_at = boottime()
         cluster.takeover(lambda leader: leader.kill())
         cluster.wait_for("execute", 1, app=first.name, epoch=_terms(cluster)[-1][1])
+        wait_ready(first, ready=True, seconds=RECOVERY_SECONDS)
         time.sleep(3)
     for answer in probes.red():
         assert "schedule quick: no success for" in answer.body
     assert not probes.red(since=killed_at + 10 + RECOVERY_SECONDS)
-    wait_ready(first, ready=True, seconds=1)
     cluster.check("become")
 
 
@@ -270,7 +279,7 @@ def test_health_tells_everything(new_cluster: NewCluster) -> None:
             {"name": "nightly", "cron": "0 2 * * *", "timezone": "Europe/Berlin"},
         ],
     }
-    cluster = new_cluster(2, profile="fast", config=config)
+    cluster = new_cluster(2, profile="steady", config=config)
     leader = cluster.wait_for_leader()
     (standby,) = cluster.others(leader)
     cluster.wait_for("execute", 2, name="quick")
@@ -299,9 +308,12 @@ def test_health_tells_everything(new_cluster: NewCluster) -> None:
     assert shown["coordinator"]["last_heartbeat_at"] != "never"
     assert shown["coordinator"]["expected_interval_seconds"] == 60
     assert all(each["stale"] is None and each["led_here"] for each in shown.values())
-    elsewhere = _health(standby)
-    assert elsewhere["leadership"][0]["is_leader"] is False
-    assert elsewhere["leadership"][0]["leader"] == report["runner_id"]
+    (elsewhere,) = wait_until(
+        lambda: [g for g in _health(standby)["leadership"] if g["leader"] == report["runner_id"]],
+        DEPENDENCY_SECONDS,
+        standby.describe,
+    )
+    assert elsewhere["is_leader"] is False
     assert json.loads(_readyz_json(leader)) == {"ok": True, "reasons": []}
 
 

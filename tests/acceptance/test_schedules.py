@@ -22,7 +22,7 @@ import pytest
 import yaml
 
 from sidecar._proto.baton.v1 import runs_pb2, runs_pb2_grpc, schedules_pb2, schedules_pb2_grpc
-from tests.acceptance.test_ticks import _account, _rows
+from tests.acceptance.test_ticks import Row, _account, _rows
 from tests.lab.cluster import Cluster
 from tests.lab.processes import baton, wait_until
 from tests.lab.replica import Replica, Setup
@@ -49,11 +49,14 @@ class Api:
 
     def outcome(self, run_id: int, seconds: float = 20) -> str:
         """`succeeded`, `failed`, or the reason why it was skipped, once it has ended."""
-        run = wait_until(
-            lambda: found if (found := self.run(run_id)).outcome else None,
-            seconds,
-            lambda: f"the outcome of {self.run(run_id)}",
-        )
+
+        def ended() -> runs_pb2.Run | None:
+            try:
+                return found if (found := self.run(run_id)).outcome else None
+            except grpc.RpcError:
+                return None
+
+        run = wait_until(ended, seconds, lambda: f"the outcome of {self.run(run_id)}")
         if run.reason:
             return str(runs_pb2.SkipReason.Name(run.reason)).removeprefix("SKIP_REASON_").lower()
         return str(runs_pb2.Outcome.Name(run.outcome)).removeprefix("OUTCOME_").lower()
@@ -87,7 +90,7 @@ def api_of() -> Iterator[Callable[[Replica], Api]]:
 
 
 def _setup(url: str, *schedules: dict[str, Any], **config: Any) -> Setup:
-    return Setup(url, profile="fast", config={"schedules": list(schedules), **config})
+    return Setup(url, profile="steady", config={"schedules": list(schedules), **config})
 
 
 def test_what_operators_do(
@@ -106,7 +109,7 @@ def test_what_operators_do(
         {"name": "each", "every": "1s"},
     ]
     with Cluster(tmp_path / "lab", 2, _setup(database_url, *schedules)) as cluster:
-        slow = dict.fromkeys(("allow", "skip", "queue", "replace"), "sleep:1.5")
+        slow = dict.fromkeys(("allow", "skip", "queue", "replace"), "sleep:4")
         behaviour = {**slow, "broken": "fail:final|ok", "endless": "hang"}
         for replica in cluster.replicas:
             replica.tell(execute=behaviour)
@@ -231,14 +234,24 @@ def test_a_file_that_changes(
 
 def _missed(cluster: Cluster, replica: Replica, url: str) -> None:
     """Nobody runs for a while: the app is told how many ticks it missed, and which one this is."""
-    wait_until(lambda: len(_rows(url, "each")) > 2, 20, "first ticks")
+    before = len(_rows(url, "each"))
+
+    def just_ended() -> bool:
+        rows = _rows(url, "each")
+        return len(rows) > max(before, 2) and all(row.outcome for row in rows)
+
+    wait_until(just_ended, 20, "a tick that has just ended")  # nothing is left to be redelivered
     replica.sidecar.kill()
-    seen = len(cluster.events("execute"))
+    known, seen = _rows(url, "each")[-1].last, len(cluster.events("execute"))
     time.sleep(4)
     replica.sidecar.start()
     event = cluster.wait_for("execute", seen + 1, timeout=30)[seen]
-    wait_until(lambda: any(r.reason == "coalesced" for r in _rows(url, "each")), 10, "the row")
-    (gap,) = [row for row in _rows(url, "each") if row.reason == "coalesced"]
+
+    def gaps() -> list[Row]:
+        rows = _rows(url, "each")
+        return [row for row in rows if row.reason == "coalesced" and row.first > known]
+
+    gap = wait_until(gaps, 10, "the row")[0]
     assert event.fields["missed_count"] == gap.count >= 3
     told = datetime.fromisoformat(str(event.fields["scheduled_at"]))
     assert told == gap.last + timedelta(seconds=1)
@@ -253,6 +266,7 @@ def test_old_and_new_pods_in_a_rollout(
     each = {"name": "each", "every": "1s", "catch_up": "all"}
     with Cluster(tmp_path / "lab", 2, _setup(database_url, each)) as cluster:
         old, new = cluster.replicas
+        api_of(old)  # it is up, and SIGTERM finds it listening
         api = api_of(new)
         for replica, revision, name in ((old, 1, "old"), (new, 2, "new")):
             _write(replica, each, {"name": name, **HOURLY}, config_revision=revision)
@@ -265,7 +279,12 @@ def test_old_and_new_pods_in_a_rollout(
         cluster.wait_for_leader()
         until = datetime.now(UTC)
         _wait_for_ticks(database_url, 2)
-        rows = [row for row in _rows(database_url, "each") if row.last <= until]
+
+        def settled() -> list[Row]:
+            rows = [row for row in _rows(database_url, "each") if row.last <= until]
+            return rows if all(row.outcome for row in rows) else []
+
+        rows = wait_until(settled, 20, "the ticks to end")
         assert set(_account(rows)) == {"succeeded"}
 
 

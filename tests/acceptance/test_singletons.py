@@ -39,7 +39,7 @@ def _keeper(**state: Any) -> dict[str, Any]:
 
 
 def _cluster(directory: Path, url: str, *configs: dict[str, Any]) -> ClientCluster:
-    setup = Setup(url, profile="fast")
+    setup = Setup(url, profile="steady")
     cluster = ClientCluster(directory, len(configs), setup, "tests.acceptance.keeping_app")
     for replica, config in zip(cluster.replicas, configs, strict=True):
         replica.setup = replace(setup, config=config)

@@ -72,7 +72,7 @@ def _errors(replica: Replica, reason: str) -> float:
 
 def test_typed_reasons_reach_callers_metrics_and_log(tmp_path: Path, database_url: str) -> None:
     """G7 G11: what failed, and whether asking again helps; nothing is acknowledged meanwhile."""
-    setup = Setup(database_url, config=CONFIG)
+    setup = Setup(database_url, profile="steady", config=CONFIG)
     with Cluster(tmp_path / "lab", 1, setup) as cluster:
         replica = cluster[0]
         replica.tell(execute={"counter": "counter"})

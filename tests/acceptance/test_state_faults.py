@@ -230,6 +230,8 @@ async def _converged(load: Load, own: dict[int, list[str]], server: RedisServer)
         for _ in range(100):
             if len(client.keys("baton:*")) == 2 * KEYS_PER_POD:
                 return
+            for key in own[0] + own[1]:  # a copy lives for a while only, and may come too late
+                await load.read("cached", 0, key, CACHED, age=0.0)
             await asyncio.sleep(0.05)
     raise AssertionError("Redis holds no copies again")
 

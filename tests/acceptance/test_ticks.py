@@ -188,12 +188,7 @@ def test_redelivered_with_the_same_key_and_a_higher_attempt(
         for replica in cluster.replicas:
             replica.tell(execute={"slow": "sleep:30|ok"})
         leader = cluster.wait_for_leader()
-        with psycopg.connect(database_url) as connection:
-            wait_until(
-                lambda: connection.execute("SELECT 1 FROM baton.schedule").fetchone(),
-                10,
-                lambda: "the schedule",
-            )
+        _wait_for_the_schedule(database_url)
         run_id = int(baton("trigger", "slow", "--address", leader.api_address))
         first = cluster.wait_for("execute")[0]
         cluster.takeover(lambda replica: replica.kill())
@@ -212,6 +207,15 @@ def test_redelivered_with_the_same_key_and_a_higher_attempt(
             )
 
 
+def _wait_for_the_schedule(url: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        wait_until(
+            lambda: connection.execute("SELECT 1 FROM baton.schedule").fetchone(),
+            10,
+            "the schedule",
+        )
+
+
 def test_a_frozen_leader_that_wakes_up_commits_nothing(tmp_path: Path, database_url: str) -> None:
     """G3: its run answers after another leader took over: refused; one success in the rows."""
     config = {"schedules": [{"name": "slow", "every": "1h", "start_at": "2020-01-01T00:00:00Z"}]}
@@ -219,7 +223,7 @@ def test_a_frozen_leader_that_wakes_up_commits_nothing(tmp_path: Path, database_
         for replica in cluster.replicas:
             replica.tell(execute={"slow": "sleep:3|ok"})
         leader = cluster.wait_for_leader()
-        time.sleep(1)
+        _wait_for_the_schedule(database_url)
         run_id = int(baton("trigger", "slow", "--address", leader.api_address))
         cluster.wait_for("execute")
         since = boottime()

@@ -18,11 +18,12 @@ from tests.lab.history import Event
 from tests.lab.netns import Namespace
 from tests.lab.processes import boottime, wait_until
 from tests.lab.replica import Replica, Setup
+from tests.lab.stalls import Stalls
 
 
 @dataclass(frozen=True, slots=True)
 class Takeover:
-    """Who was told to lead next, and how long after the fault."""
+    """Who was told to lead next, and how long after the fault by a clock that stalls stop."""
 
     replica: Replica
     seconds: float
@@ -40,9 +41,11 @@ class Cluster:
             Replica(f"r{i}", directory / f"r{i}", setup, place) for i, place in enumerate(places)
         ]
         self._history = history.Reader(replica.history for replica in self.replicas)
+        self.stalls = Stalls()
         self._open = ExitStack()
 
     def start(self, *, sidecars: bool = True) -> Self:
+        self._open.enter_context(self.stalls)
         for replica in self.replicas:
             self._open.callback(replica.stop)
             replica.start(sidecar=sidecars)
@@ -81,6 +84,14 @@ class Cluster:
 
         return wait_until(ready, timeout, self._missing(f"a leader of {group}"))
 
+    def wait_until_known(self, group: str = "default", timeout: float = 30) -> Replica:
+        """The leader, once every sidecar has told its app who leads: all are up and compete."""
+        leader = self.wait_for_leader(group, timeout)
+        epoch = self.events("become", group=group, app=leader.name)[-1].epoch
+        for replica in self.replicas:
+            self.wait_for("watch", app=replica.name, group=group, epoch=epoch, timeout=timeout)
+        return leader
+
     def wait_for_takeover(
         self, since: float, old: Replica, group: str = "default", timeout: float = 15
     ) -> Takeover:
@@ -91,7 +102,11 @@ class Cluster:
             return [event for event in terms if event.at > since and event.app != old.name]
 
         first = wait_until(told, timeout, self._missing(f"a takeover of {group}"))[0]
-        return Takeover(self._named(first.app), first.at - since, first.epoch)
+        return Takeover(self._named(first.app), self.seconds(since, first.at), first.epoch)
+
+    def seconds(self, since: float, until: float) -> float:
+        """How long it took, but for the time in which this machine stood still."""
+        return until - since - self.stalls.between(since, until)
 
     def takeover(
         self, fault: Callable[[Replica], object], group: str = "default", timeout: float = 15

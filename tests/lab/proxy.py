@@ -267,6 +267,10 @@ class FaultProxy:
         except (OSError, asyncio.CancelledError):
             client.reset()
             return
+        if self._listener is None:  # refused meanwhile: it must not slip through
+            server.reset()
+            client.reset()
+            return
         connection = _Connection(self, client, server)
         task = asyncio.current_task()
         assert task is not None
