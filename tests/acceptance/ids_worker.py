@@ -13,7 +13,6 @@ import random
 import sys
 from array import array
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 from sidecar import ids
@@ -22,16 +21,25 @@ from sidecar.adapters.postgres import machines
 from sidecar.adapters.postgres.database import Database
 from sidecar.adapters.postgres.membership import Membership
 from sidecar.model.errors import StoreUnavailable
+from sidecar.model.identity import Identity
 
 ids.LEASE_SECONDS = 2.0
 ids.RENEW_AFTER_SECONDS = 0.4
 machines.GRACE_SECONDS = 0.5
 
 
+async def joined(membership: Membership) -> Identity:
+    """Beside seven others that start just now, the database may take its time."""
+    while True:
+        with suppress(StoreUnavailable):
+            return await membership.join("orders", "", ["default"])
+        await asyncio.sleep(0.2)
+
+
 async def work(url: str, runner: str, file: Path) -> None:
     database = Database(lambda: url, schema="baton", size=1, statement_seconds=3.0)
     membership = Membership(database, runner_id=runner, host="h", version="0")
-    identity = replace(await membership.join("orders", "", ["default"]), runner_id=runner)
+    identity = await joined(membership)
     leases = machines.Machines(database, lambda: identity, lease_seconds=ids.LEASE_SECONDS)
     source = ids.Ids(leases, boottime)
     with file.open("ab", buffering=0) as given:

@@ -19,7 +19,7 @@ import pytest
 from sidecar.cli.embedded import free_port
 from tests.acceptance.languages import LANGUAGES, Language
 from tests.lab.pages import ROOT, blocks
-from tests.lab.processes import Child
+from tests.lab.processes import Child, wait_until
 
 pytestmark = pytest.mark.timeout(2400)  # the first build of a language takes its time
 
@@ -55,6 +55,12 @@ def _address() -> str:
     return f"127.0.0.1:{free_port()}"
 
 
+def _listens(address: str) -> bool:
+    host, port = address.split(":")
+    with socket.socket() as probe:
+        return probe.connect_ex((host, int(port))) == 0
+
+
 class Report:
     """What the suite said: `checks` by verdict."""
 
@@ -75,6 +81,8 @@ def _conformance(
     address, sidecar = _address(), _address()
     start = [*command, "--address", address, "--sidecar", sidecar]
     with Child(start, directory / "app.log", env) as app:
+        # The suite waits 5 s for it, from its own start; an app beside many others may need more.
+        wait_until(lambda: _listens(address), 60, lambda: app.output[-2000:])
         where = ("--app", address, "--sidecar", sidecar)
         ended = subprocess.run(
             [*_CONFORMANCE, *where, *arguments],

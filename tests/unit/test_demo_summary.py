@@ -117,6 +117,16 @@ def test_a_slow_takeover_is_a_broken_promise(cause: str, seconds: float) -> None
     assert problem.startswith(f"{cause} of default took {seconds:.2f} s")
 
 
+def test_a_takeover_may_last_longer_by_what_this_machine_stood_still() -> None:
+    """And by no more: the limit holds for the time in which it ran."""
+    slow = replace(GOOD.takeovers[1], seconds=3.1, stalled_seconds=1.2)
+    facts = replace(GOOD, takeovers=[GOOD.takeovers[0], slow])
+    assert broken_promises(facts) == []
+    assert "after 3.10 s (1.20 s stalled)" in summary(facts)[1]
+    slower = replace(GOOD, takeovers=[GOOD.takeovers[0], replace(slow, seconds=3.3)])
+    assert broken_promises(slower) == ["hand-over of default took 3.30 s (1.20 s stalled), not 2"]
+
+
 def test_the_ledger_is_read_up_to_its_last_whole_line() -> None:
     ledger = '{"run": 9, "step": "reserve"}\n{"run": 9, "step": "charge"}\n{"run": 9, "st'
     assert performed(ledger) == {9: Counter(["reserve", "charge"])}

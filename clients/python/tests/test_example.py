@@ -29,15 +29,15 @@ async def sidecar(tmp_path: Path, ledger: Path) -> AsyncIterator[FakeSidecar]:
     async with FakeSidecar() as fake:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, str(EXAMPLE), "--address", address, "--sidecar", fake.address),
-            env={**os.environ, "ORDERS_LEDGER": str(ledger), "ORDERS_STEP_SECONDS": "0.1"},
+            env={**os.environ, "ORDERS_LEDGER": str(ledger), "ORDERS_STEP_SECONDS": "1"},
         )
         fake.call_app_at(address)
         assert fake._channel is not None
-        await asyncio.wait_for(fake._channel.channel_ready(), 10)
+        await asyncio.wait_for(fake._channel.channel_ready(), 60)
         await fake.lead()
         yield fake
         process.terminate()
-        assert await asyncio.wait_for(process.wait(), 10) == 0
+        assert await asyncio.wait_for(process.wait(), 30) == 0
 
 
 async def test_schedules_and_singleton(sidecar: FakeSidecar):
@@ -60,7 +60,7 @@ def count(sidecar: FakeSidecar) -> int:
 async def counted(sidecar: FakeSidecar, at_least: int) -> int:
     """Lets the coordinator count that far, then ends the term."""
     task = asyncio.create_task(sidecar.execute("coordinator", kind=pb.RUN_KIND_SINGLETON))
-    await eventually(lambda: count(sidecar) >= at_least)
+    await eventually(lambda: count(sidecar) >= at_least, 20)
     await sidecar.lose()
     await task
     return count(sidecar)
@@ -74,7 +74,7 @@ def written(ledger: Path) -> list[dict[str, Any]]:
 async def test_an_order_survives_the_end_of_a_term(sidecar: FakeSidecar, ledger: Path):
     """G5: every step of the order is done once, over two terms."""
     task = asyncio.create_task(sidecar.execute("order-flow", {"order": 7}))
-    await eventually(lambda: any(r.progress_message == "charge" for r in sidecar.runs()))
+    await eventually(lambda: any(r.progress_message == "charge" for r in sidecar.runs()), 20)
     await sidecar.lose()
     run = await task
     assert run.state == pb.RUN_STATE_WAITING

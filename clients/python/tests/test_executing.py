@@ -130,8 +130,8 @@ async def test_a_cancelled_run_cancels_its_handler(app: Baton, sidecar: FakeSide
     await begun.wait()
     (run,) = [run async for run in app.runs.list("slow")]
     assert (await app.runs.cancel(run.run_id, "enough")).cancel_requested
-    ended = await asyncio.wait_for(task, 2)
-    await asyncio.wait_for(stopped.wait(), 2)
+    ended = await asyncio.wait_for(task, 20)
+    await asyncio.wait_for(stopped.wait(), 20)
     assert (ended.outcome, ended.reason) == (pb.OUTCOME_SKIPPED, pb.SKIP_REASON_OPERATOR)
     assert app.is_leader()
 
@@ -139,10 +139,12 @@ async def test_a_cancelled_run_cancels_its_handler(app: Baton, sidecar: FakeSide
 async def test_an_old_attempt_is_fenced(app: Baton, sidecar: FakeSidecar):
     """G3: nothing that an attempt writes after its term is accepted."""
     refused: list[type[Exception]] = []
+    begun = asyncio.Event()
 
     @app.singleton("coordinator")
     async def coordinator(context: Context) -> None:
         try:
+            begun.set()
             await asyncio.sleep(60)
         except asyncio.CancelledError:
             for write in (context.put_state(1), context.heartbeat(), context.step("s", int)):
@@ -154,7 +156,7 @@ async def test_an_old_attempt_is_fenced(app: Baton, sidecar: FakeSidecar):
 
     await sidecar.lead()
     task = asyncio.create_task(sidecar.execute("coordinator", kind=pb.RUN_KIND_SINGLETON))
-    await asyncio.sleep(0.1)
+    await asyncio.wait_for(begun.wait(), 20)
     await sidecar.lose()
     await task
     assert refused == [Fenced, Fenced, Fenced]

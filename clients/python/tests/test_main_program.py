@@ -9,7 +9,7 @@ from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from baton.testing import FakeSidecar
+from baton.testing import FakeSidecar, eventually
 from baton.v1.runs_pb2 import OUTCOME_SUCCEEDED
 
 PROGRAM = """
@@ -20,7 +20,7 @@ app = Baton()
 @app.schedule("slow")
 async def slow(ctx):
     await ctx.wait_draining()
-    await asyncio.sleep(0.3)
+    await asyncio.sleep(ctx.json(0.3))
     return "finished"
 
 @app.on_lose_leadership()
@@ -48,7 +48,7 @@ async def led(fake: FakeSidecar, address: str) -> None:
     fake.call_app_at(address)
     channel = fake._channel
     assert channel is not None
-    await asyncio.wait_for(channel.channel_ready(), 10)
+    await asyncio.wait_for(channel.channel_ready(), 60)
     await fake.lead()
 
 
@@ -60,8 +60,8 @@ async def test_after_sigterm_it_serves_until_leadership_is_handed_over(tmp_path)
         run = asyncio.create_task(fake.execute("slow"))
         await asyncio.sleep(0.1)
         process.send_signal(signal.SIGTERM)
-        ended = await asyncio.wait_for(run, 5)
-        output, _ = await asyncio.wait_for(process.communicate(), 5)
+        ended = await asyncio.wait_for(run, 30)
+        output, _ = await asyncio.wait_for(process.communicate(), 30)
         assert ended.outcome == OUTCOME_SUCCEEDED
         assert output == b"lost RESIGNED\n"
         assert process.returncode == 0
@@ -73,7 +73,7 @@ async def test_the_drain_time_bounds_the_wait(tmp_path):
     async with FakeSidecar() as fake, program(address, "127.0.0.1:1", 0.3) as process:
         await led(fake, address)
         process.send_signal(signal.SIGTERM)
-        output, _ = await asyncio.wait_for(process.communicate(), 5)
+        output, _ = await asyncio.wait_for(process.communicate(), 30)
         assert output == b"lost SHUTDOWN\n"
         assert process.returncode == 0
 
@@ -83,11 +83,12 @@ async def test_a_second_signal_does_not_wait(tmp_path):
     address = f"unix://{tmp_path}/app.sock"
     async with FakeSidecar(drain_seconds=60) as fake, program(address, fake.address, 60) as process:
         await led(fake, address)
-        run = asyncio.create_task(fake.execute("slow"))
+        run = asyncio.create_task(fake.execute("slow", 60))
         await asyncio.sleep(0.1)
         process.send_signal(signal.SIGINT)
-        await asyncio.sleep(0.1)
+        # Two that come at once are one.
+        await eventually(lambda: fake._terms.groups["default"].draining, 20)
         process.send_signal(signal.SIGINT)
-        await asyncio.wait_for(process.communicate(), 5)
+        await asyncio.wait_for(process.communicate(), 30)
         assert process.returncode == 0
         await run

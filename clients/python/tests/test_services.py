@@ -47,11 +47,13 @@ async def test_state_round_trip(app: Baton, sidecar: FakeSidecar):
 
 async def test_time_to_live(app: Baton, sidecar: FakeSidecar):
     """An expired entry is gone at once for readers."""
-    entry = await app.state.put("a", 1, ttl=timedelta(seconds=0.1))
-    assert entry.expires_at is not None
-    assert await app.state.has("a")
+    lasting = await app.state.put("lasting", 1, ttl=timedelta(seconds=60))
+    fleeting = await app.state.put("fleeting", 1, ttl=timedelta(seconds=0.1))
+    assert lasting.expires_at is not None
+    assert fleeting.expires_at is not None
     await asyncio.sleep(0.12)
-    assert not await app.state.has("a")
+    assert await app.state.has("lasting")
+    assert not await app.state.has("fleeting")
 
 
 async def test_modify_loses_no_change(app: Baton, sidecar: FakeSidecar):

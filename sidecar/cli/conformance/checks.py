@@ -15,7 +15,6 @@ from sidecar.cli.conformance.asking import (
     NO_SUCH_HANDLER,
     OPEN_SECONDS,
     PROMPT_SECONDS,
-    QUIET_SECONDS,
     UNKNOWN_GROUP,
     UNKNOWN_HANDLER,
     NotApplicable,
@@ -25,6 +24,7 @@ from sidecar.cli.conformance.asking import (
     ended_with,
     expect_no_such_handler,
     expect_quiet,
+    goes_on,
     lost_term,
     open_term,
     opened,
@@ -259,14 +259,11 @@ async def lose(app: Driver) -> str:
             f"OnLoseLeadership: {_explained(error)};"
             " stop, then answer OK: the answer lets the successor begin"
         ) from None
-    answered_at = boottime()
-    if run is not None:
-        await asyncio.sleep(QUIET_SECONDS)
-        if app.sidecar.runs.heard_at(run.ref) > answered_at + _IN_FLIGHT_SECONDS:
-            raise Problem(
-                "the app went on with a run after it had answered OnLoseLeadership;"
-                " answer only when everything of the term has stopped"
-            )
+    if run is not None and await goes_on(app, run.ref, _IN_FLIGHT_SECONDS):
+        raise Problem(
+            "the app went on with a run after it had answered OnLoseLeadership;"
+            " answer only when everything of the term has stopped"
+        )
     return "OnLoseLeadership is answered, and nothing of the term goes on"
 
 

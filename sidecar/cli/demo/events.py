@@ -58,8 +58,8 @@ def _run(was: Run | None, run: Run, now: Snapshot) -> Iterator[tuple[str, str]]:
     elif run.error and run.failures > failures_was:
         yield "bad", f"{titled(run)} attempt {run.failures} failed{_again(run, now)}"
     if run.name == ORDER_FLOW and run.step != step_was and run.step:
-        done = round(run.progress * len(ORDER_STEPS))
-        yield "plain", f"{titled(run)} {run.step} done on {run.pod} ({done}/{len(ORDER_STEPS)})"
+        steps = f"{run.steps_done}/{len(ORDER_STEPS)}"
+        yield "plain", f"{titled(run)} {run.step} done on {run.pod} ({steps})"
     if run.ended:
         yield _end(run)
 

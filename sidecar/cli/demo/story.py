@@ -12,8 +12,10 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import count
 from pathlib import Path
 
+from sidecar.adapters.clock import boottime
 from sidecar.cli.demo.events import happened
 from sidecar.cli.demo.observer import NobodyAnswers, Observer
 from sidecar.cli.demo.pods import REPORT_SECONDS, STEP_SECONDS, Pod
@@ -25,6 +27,7 @@ from sidecar.cli.demo.words import (
     FLAKY,
     GROUPS,
     ORDER_FLOW,
+    ORDER_STEPS,
     REPORT,
     DemoFailed,
     Run,
@@ -36,6 +39,8 @@ _LOOK_SECONDS = 0.2
 _START_SECONDS = 60.0
 _TAKEOVER_SECONDS = 20.0
 _SETTLE_SECONDS = 8.0
+_ORDERS_SECONDS = 30.0
+_NAP_SECONDS = 0.05
 _LAST_ACT_SECONDS = 3.0
 _SHOW_SECONDS_MIN = 14.0
 _CURTAIN_SECONDS = 2.0  # to look everything up and to stop the pods
@@ -86,11 +91,14 @@ class Story:
         self._headline = f"{len(pods)} pods are starting: an app and a sidecar each"
         self._takeovers: list[Takeover] = []
         self._counts: list[int] = []
+        self._order_numbers = count(1001)
+        self._stalled_seconds = 0.0
 
     async def play(self) -> Facts:
         followers = [
             asyncio.create_task(self._observer.run(), name="demo.observer"),
             asyncio.create_task(self._follow(), name="demo.view"),
+            asyncio.create_task(self._feel_stalls(), name="demo.stalls"),
         ]
         acts = asyncio.create_task(self._acts(), name="demo.acts")
         try:
@@ -121,15 +129,12 @@ class Story:
             pod.start()
         await self._wait(self._all_at_work, _START_SECONDS, "every group led, every pod answering")
         self._timing.at_work(time.monotonic())
-        await self._order("A-1001")
+        await self._order()
         self._headline = "one leader per group: it ticks and executes, the others stand by"
 
     async def _crash(self) -> None:
         await self._until(self._timing.crash_at - 2 * STEP_SECONDS)
-        order = await self._order("A-1002")
-        await self._wait(lambda: self._steps(order).total() >= 2, _SETTLE_SECONDS, "two steps done")
-        # In the middle of the third step: not between its end and its checkpoint.
-        await asyncio.sleep(STEP_SECONDS / 2)
+        await self._middle_of_a_step()
         victim = await self._leader()
         self._counts.append(self._snapshot.count)
         self._act(f"SIGKILL: {victim.name} dies, app and sidecar, in the middle of an order")
@@ -156,7 +161,7 @@ class Story:
         self._act(f"SIGTERM: {leader.name} is asked to leave and hands over")
         await self._change("hand-over", leader, leader.leave)
         await leader.left()
-        await self._order("A-1003")
+        await self._order()
         await asyncio.sleep(_LAST_ACT_SECONDS)
         leader.start()
 
@@ -164,7 +169,7 @@ class Story:
         """Do it, and wait until every group that `pod` led is led by another."""
         led = [group for group in GROUPS if self._observer.seats[group].pod == pod.name]
         epochs = {group: self._observer.seats[group].epoch for group in led}
-        at = datetime.now(UTC)
+        at, stalled_seconds = datetime.now(UTC), self._stalled_seconds
         fault()
         for group in led:
             # Seen in the snapshot: then it has been told already, and in order.
@@ -172,7 +177,8 @@ class Story:
             await self._wait(taken, _TAKEOVER_SECONDS, f"a new leader of {group}")
             seat = self._snapshot.seats[group]
             seconds = ((seat.since or at) - at).total_seconds()
-            self._takeovers.append(Takeover(cause, group, pod.name, seat.pod, seconds))
+            stalled = self._stalled_seconds - stalled_seconds
+            self._takeovers.append(Takeover(cause, group, pod.name, seat.pod, seconds, stalled))
             self._act(f"{seat.pod} took over {group} {seconds:.2f} s after the {cause}")
 
     # What the acts are made of.
@@ -181,10 +187,28 @@ class Story:
         self._headline = text
         self._show.tell("act", text)
 
-    async def _order(self, number: str) -> int:
+    async def _order(self) -> int:
+        number = f"A-{next(self._order_numbers)}"
         run_id = await self._observer.trigger(ORDER_FLOW, {"order": number})
         self._show.tell("plain", f"order {number} comes in: {ORDER_FLOW} #{run_id}, five steps")
         return run_id
+
+    async def _middle_of_a_step(self) -> None:
+        """Let orders come in; returns when a pod can die without a step being performed twice."""
+        order, give_up_at = await self._order(), time.monotonic() + _ORDERS_SECONDS
+        while not self._is_amid(order):
+            if time.monotonic() > give_up_at:
+                raise DemoFailed(f"no order was met in a step\n{self._last_words()}")
+            if any(run.run_id == order and run.ended for run in self._snapshot.runs):
+                order = await self._order()  # it went by while this machine stood still
+            await asyncio.sleep(0.02)
+
+    def _is_amid(self, order: int) -> bool:
+        """Two steps are done, and all that stands in the ledger has its checkpoint too."""
+        running = {r.run_id: r.steps_done for r in self._running() if r.name == ORDER_FLOW}
+        ledger = performed(self._ledger.read_text())
+        on_record = all(ledger.get(run, Counter()).total() == running[run] for run in running)
+        return on_record and 2 <= running.get(order, 0) < len(ORDER_STEPS)
 
     async def _leader(self) -> Pod:
         led = partial(self._is_led_since, DEFAULT, 0)
@@ -210,9 +234,6 @@ class Story:
     def _running(self) -> list[Run]:
         return [r for r in self._snapshot.runs if r.kind != "singleton" and not r.ended]
 
-    def _steps(self, run_id: int) -> Counter[str]:
-        return performed(self._ledger.read_text()).get(run_id, Counter())
-
     async def _until(self, moment: float) -> None:
         await asyncio.sleep(max(0.0, moment - time.monotonic()))
 
@@ -234,6 +255,15 @@ class Story:
                 self._show.tell(line.tone, line.text, line.at)
             self._show.draw(self._page())
             await asyncio.sleep(_LOOK_SECONDS)
+
+    async def _feel_stalls(self) -> None:
+        """Sum up how long this machine stood still: what is promised counts from when it runs."""
+        while True:
+            asleep = boottime()
+            await asyncio.sleep(_NAP_SECONDS)
+            late = boottime() - asleep - _NAP_SECONDS
+            if late > _NAP_SECONDS:  # less is how a task wakes up
+                self._stalled_seconds += late
 
     def _page(self) -> Page:
         elapsed, total = self._timing.clock(time.monotonic())

@@ -99,8 +99,9 @@ def broken_promises(facts: Facts) -> list[str]:
 def _promises(facts: Facts) -> Iterator[tuple[str, bool]]:
     for takeover in facts.takeovers:
         limit = CRASH_SECONDS_MAX if takeover.cause == "crash" else HAND_OVER_SECONDS_MAX
-        text = f"{takeover.cause} of {takeover.group} took {takeover.seconds:.2f} s, not {limit:g}"
-        yield text, takeover.seconds > limit
+        took = f"{takeover.seconds:.2f} s{_stalled(takeover)}"
+        text = f"{takeover.cause} of {takeover.group} took {took}, not {limit:g}"
+        yield text, takeover.seconds > limit + takeover.stalled_seconds
     for cause in ("crash", "hand-over"):
         missing = not any(takeover.cause == cause for takeover in facts.takeovers)
         yield f"no takeover after the {cause}", missing
@@ -122,7 +123,7 @@ def _promises(facts: Facts) -> Iterator[tuple[str, bool]]:
 def summary(facts: Facts) -> list[str]:
     """What a person reads at the end."""
     lines = [
-        f"{t.cause:<11} {t.group:<8} {t.old} -> {t.new} after {t.seconds:.2f} s"
+        f"{t.cause:<11} {t.group:<8} {t.old} -> {t.new} after {t.seconds:.2f} s{_stalled(t)}"
         for t in facts.takeovers
     ]
     ticks = facts.ticks
@@ -137,6 +138,11 @@ def summary(facts: Facts) -> list[str]:
         f"{FLAKY:<11} runs that succeeded after failed attempts: {facts.retried}",
     ]
     return lines
+
+
+def _stalled(takeover: Takeover) -> str:
+    seconds = takeover.stalled_seconds
+    return f" ({seconds:.2f} s stalled)" if seconds else ""
 
 
 def _counted(facts: Facts) -> str:

@@ -69,6 +69,11 @@ class Run:
         return max(0.0, (started - self.scheduled_at).total_seconds())
 
     @property
+    def steps_done(self) -> int:
+        """Of an order: how many of its steps are on record."""
+        return round(self.progress * len(ORDER_STEPS))
+
+    @property
     def failures(self) -> int:
         """How many attempts are known to have come to nothing."""
         if self.state == "waiting" or self.outcome == "failed":
@@ -111,3 +116,4 @@ class Takeover:
     old: str
     new: str
     seconds: float
+    stalled_seconds: float = 0.0  # of them: those in which this machine stood still

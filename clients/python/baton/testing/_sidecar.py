@@ -95,7 +95,11 @@ class FakeSidecar:
 
     def call_app_at(self, address: str) -> None:
         """Where the app listens."""
-        options = [("grpc.enable_http_proxy", 0)]
+        options = [
+            ("grpc.enable_http_proxy", 0),
+            ("grpc.initial_reconnect_backoff_ms", 100),  # an app may be told of before it listens
+            ("grpc.max_reconnect_backoff_ms", 500),
+        ]
         self._channel = grpc.aio.insecure_channel(address, options=options)
         metadata = (("baton-token", self._app_token),) if self._app_token else ()
         stub = AppCallbackStub(self._channel)
