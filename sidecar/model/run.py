@@ -128,6 +128,7 @@ class Delivery:
     state_ttl_seconds: float = 0.0
     state_policy: StatePolicy | None = None  # None: what the config says of the singleton
     has_state: bool = True  # False: nothing was stored yet when it was handed out
+    missed_total: int = 0  # ticks missed so far: the app was told those it did not know of yet
     problem: str = ""  # its row is damaged: it is not delivered, it has failed
 
     @property

@@ -238,6 +238,7 @@ def _delivery(row: Row, term: Term, who: Identity) -> Delivery:
         state_ttl_seconds=definition.state.ttl_seconds,
         state_policy=definition.state,
         has_state=row["has_state"],
+        missed_total=row["missed_total"] or 0,
         problem=problem,
     )
 
@@ -276,6 +277,7 @@ def _columns(reports: Sequence[Report]) -> dict[str, Any]:
         "errors": arrays.texts(v.error for v in verdicts),
         "error_codes": arrays.texts(v.error_code for v in verdicts),
         "causes": arrays.texts(v.cause for v in verdicts),
+        "missed_totals": arrays.plain(report.delivery.missed_total for report in ordered),
     }
 
 

@@ -38,7 +38,7 @@ SELECT head.stands, head.now, head.next_due_at, head.contended,
     extract(epoch FROM claimed.attempt_started_at - claimed.due_at)::double precision AS late_seconds,
     schedule.definition::text,
     execution.last_run_at, execution.last_success_at, execution.run_count, execution.last_error,
-    schedule.missed_total - coalesce(execution.missed_seen, 0) AS missed_count,
+    schedule.missed_total, schedule.missed_total - coalesce(execution.missed_seen, 0) AS missed_count,
     execution.average_seconds, execution.last_seconds,
     EXISTS (SELECT FROM baton.state
             WHERE state.cluster_id = claimed.cluster_id AND state.key = 'schedule-state:' || claimed.name) AS has_state

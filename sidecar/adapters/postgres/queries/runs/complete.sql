@@ -8,8 +8,8 @@ WITH fence AS MATERIALIZED (
     SELECT * FROM unnest(
         %(run_ids)s::bigint[], %(attempts)s::integer[], %(outcomes)s::text[], %(reasons)s::text[],
         %(waits)s::float8[], %(used_retries)s::boolean[], %(delivereds)s::boolean[], %(results)s::bytea[],
-        %(errors)s::text[], %(error_codes)s::text[], %(causes)s::text[]
-    ) AS r (run_id, attempt, outcome, reason, wait, used_retry, delivered, result, error, error_code, cause)
+        %(errors)s::text[], %(error_codes)s::text[], %(causes)s::text[], %(missed_totals)s::bigint[]
+    ) AS r (run_id, attempt, outcome, reason, wait, used_retry, delivered, result, error, error_code, cause, missed_total)
 ), live AS MATERIALIZED (
     SELECT id, attempt, epoch, state, cancel_reason, schedule_id FROM baton.run
     WHERE id = ANY (%(run_ids)s::bigint[]) AND EXISTS (SELECT FROM fence)
@@ -24,7 +24,7 @@ WITH fence AS MATERIALIZED (
     SELECT run_id, CASE WHEN outcome IS NULL AND NOT stopped THEN 'waiting' ELSE 'ended' END AS state,
         CASE WHEN stopped THEN 'skipped' ELSE outcome END AS outcome,
         CASE WHEN stopped THEN coalesce(cancel_reason, 'operator') ELSE reason END AS reason,
-        wait, used_retry, delivered, result, error, error_code, cause
+        wait, used_retry, delivered, result, error, error_code, cause, missed_total
     FROM asked
 ), changed AS (
     UPDATE baton.run SET
@@ -38,10 +38,11 @@ WITH fence AS MATERIALIZED (
         history = baton.run_event(
             run.history, d.state, d.outcome, run.attempt, run.epoch, run.runner_id, d.cause)
     FROM decided AS d WHERE run.id = d.run_id AND run.id = ANY (%(run_ids)s::bigint[])
-    RETURNING run.*, extract(epoch FROM run.finished_at - run.attempt_started_at)::float8 AS seconds
+    RETURNING run.*, d.missed_total, extract(epoch FROM run.finished_at - run.attempt_started_at)::float8 AS seconds
 ), fresh AS (
+    -- missed_seen: what its run was told. What was missed since then is for the next one.
     SELECT changed.cluster_id, CASE WHEN kind = 'singleton' THEN 'singleton' ELSE 'schedule' END AS entity_type,
-        changed.name, max(schedule_id) AS schedule_id, count(*) AS runs, max(started_at) AS last_run_at,
+        changed.name, max(missed_total) AS missed_seen, count(*) AS runs, max(started_at) AS last_run_at,
         max(finished_at) FILTER (WHERE outcome = 'succeeded') AS last_success_at,
         (array_agg(error ORDER BY finished_at DESC))[1] AS last_error,
         (array_agg(seconds ORDER BY finished_at DESC))[1] AS last_seconds,
@@ -54,8 +55,8 @@ WITH fence AS MATERIALIZED (
         (cluster_id, entity_type, name, last_run_at, last_success_at, run_count, last_error, missed_seen,
          average_seconds, last_seconds)
     SELECT fresh.cluster_id, fresh.entity_type, fresh.name, fresh.last_run_at, fresh.last_success_at, fresh.runs,
-        fresh.last_error, coalesce(schedule.missed_total, 0), fresh.average_seconds, fresh.last_seconds
-    FROM fresh LEFT JOIN baton.schedule ON schedule.id = fresh.schedule_id
+        fresh.last_error, fresh.missed_seen, fresh.average_seconds, fresh.last_seconds
+    FROM fresh
     ORDER BY fresh.entity_type, fresh.name
     ON CONFLICT (cluster_id, entity_type, name) DO UPDATE SET
         last_run_at = greatest(e.last_run_at, excluded.last_run_at),
