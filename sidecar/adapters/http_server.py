@@ -178,6 +178,11 @@ class _BoundedProtocol(HttpToolsProtocol):
         self._start_deadline()
         super().data_received(data)
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        super().on_header(name, value)
+        if name.lower() == b"content-length" and int(value) > REQUEST_BYTES_MAX:
+            self.transport.abort()  # before it is answered: the handlers do not wait for a body
+
     def on_message_complete(self) -> None:
         self._bytes = 0
         self._stop_deadline()

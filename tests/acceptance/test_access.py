@@ -45,7 +45,7 @@ def replica(tmp_path_factory: pytest.TempPathFactory, postgres_url: str) -> Iter
         cluster.wait_for_leader()
         yield cluster[0]
         assert cluster[0].sidecar.running
-        assert cluster.leader() is cluster[0]
+        assert cluster.wait_for_leader() is cluster[0]
 
 
 @pytest.fixture

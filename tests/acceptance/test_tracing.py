@@ -18,6 +18,7 @@ import pytest
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2, trace_service_pb2_grpc
 
 from sidecar._proto.baton.v1 import schedules_pb2, schedules_pb2_grpc
+from tests.acceptance.client_lab import patiently
 from tests.conftest import NewCluster
 from tests.lab.cluster import Cluster
 from tests.lab.processes import baton, wait_until
@@ -85,7 +86,7 @@ def test_a_run_is_one_trace_from_trigger_to_the_last_call_of_its_handler(
         "log": {"level": "debug"},
     }
     notes = tmp_path / "notes.jsonl"
-    cluster = Cluster(tmp_path / "lab", 1, Setup(database_url, profile="fast", config=config))
+    cluster = Cluster(tmp_path / "lab", 1, Setup(database_url, config=config))
     replica = cluster[0]
     replica.app.command = [
         sys.executable, "-m", "tests.acceptance.tracing_app", "--address", replica.app_address,
@@ -134,10 +135,10 @@ def test_every_callback_carries_its_context_as_metadata(new_cluster: NewCluster)
         "singletons": [{"name": "coordinator"}],
         "schedules": [{"name": "quick", "every": "1s"}],
     }
-    cluster = new_cluster(1, profile="fast", config=config)
+    cluster = new_cluster(1, config=config)
     cluster.wait_for("execute", 1, name="coordinator")
     cluster.wait_for("execute", 1, name="quick")
-    baton("resign", "--address", cluster[0].api_address, "default")
+    patiently(lambda: baton("resign", "--address", cluster[0].api_address, "default"))
     cluster.wait_for("lose", 2)  # the first one was the greeting
     for kind in ("become", "lose", "execute"):
         for event in cluster.events(kind):

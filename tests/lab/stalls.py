@@ -37,8 +37,9 @@ class Stalls:
         return sum(end - start for start, end in gaps if end > start)
 
     def _watch(self) -> None:
-        asleep = boottime()
-        while not self._over.wait(_NAP_SECONDS):
+        asleep, over = boottime(), False
+        while not over:  # the last nap counts too: it may be the end of a stall that ends it
+            over = self._over.wait(_NAP_SECONDS)
             awake = boottime()
             if awake - asleep - _NAP_SECONDS > _LATE_SECONDS:
                 self._gaps.append((asleep + _NAP_SECONDS, awake))

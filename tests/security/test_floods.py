@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import grpc
 import pytest
@@ -24,6 +23,7 @@ from sidecar._proto.baton.v1 import (
 from tests.lab.cluster import Cluster
 from tests.lab.processes import wait_until
 from tests.lab.replica import Replica, Setup
+from tests.lab.stalls import STALL_SECONDS_MAX, Stalls
 
 CALLS = 2_000
 SLOW = 300  # more than the HTTP port keeps open
@@ -40,36 +40,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory, postgres_url: str) -> Iter
         cluster.wait_for_leader()
         cluster.wait_for("execute", name="witness")
         yield cluster
-
-
-class Stalls:
-    """How long this machine kept a process waiting at worst that had nothing to do but to sleep."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._measure, name="stalls")
-
-    def _measure(self) -> None:
-        began = time.monotonic()
-        while not self._over.wait(_NAP_SECONDS):
-            now = time.monotonic()
-            self.seconds = max(self.seconds, now - began - _NAP_SECONDS)
-            began = now
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-
-
-_NAP_SECONDS = 0.02
-STALL_SECONDS_MAX = (
-    0.3  # a tenth of the lease: beyond, the machine and not the flood may be at fault
-)
 
 
 @pytest.fixture
@@ -198,6 +168,7 @@ BAD_REQUESTS: dict[str, tuple[bytes, bytes]] = {
     "header-without-end": (b"GET /livez HTTP/1.1\r\nx: " + b"y" * 40_000, b""),
     "too-many-headers": (b"GET /livez HTTP/1.1\r\n" + b"x: y\r\n" * 10_000, b""),
     "huge-body": (b"GET /livez HTTP/1.1\r\ncontent-length: 99999\r\n\r\n" + b"x" * 99_999, b""),
+    "huge-body-to-come": (b"GET /livez HTTP/1.1\r\ncontent-length: 99999\r\n\r\n", b""),
     "negative-length": (b"GET /livez HTTP/1.1\r\ncontent-length: -1\r\n\r\n", b"HTTP/1.1 400"),
     "two-lengths": (
         b"GET /livez HTTP/1.1\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nx", b"HTTP/1.1 400",

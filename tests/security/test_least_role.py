@@ -54,7 +54,8 @@ def test_all_of_it_works_with_the_documented_grants(tmp_path: Path, url: str) ->
         cluster.wait_for("execute", 2, name="tick")
         _use_everything(leader)
         cluster.takeover(lambda replica: replica.freeze(), timeout=30)
-        leader.thaw()
+        for replica in cluster.replicas:  # whoever led by then
+            replica.thaw()
         cluster.wait_for("execute", 4, name="tick", timeout=30)
         for replica in cluster.replicas:
             assert "permission denied" not in replica.sidecar.output, replica.sidecar.output
@@ -79,7 +80,8 @@ def _use_everything(replica: Replica) -> None:
         assert ids.Generate(ids_pb2.IdsGenerateRequest(count=2), timeout=10).ids
         _run_and_schedule(channel)
         leadership: Any = leadership_pb2_grpc.LeadershipStub(channel)  # type: ignore[arg-type]
-        assert leadership.Get(leadership_pb2.LeadershipGetRequest(), timeout=10).leader.is_leader
+        ask = leadership_pb2.LeadershipGetRequest()
+        wait_until(lambda: leadership.Get(ask, timeout=10).leader.leader_runner_id, 20)
 
 
 def _run_and_schedule(channel: grpc.Channel) -> None:
