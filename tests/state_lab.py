@@ -119,7 +119,7 @@ async def nobody_known(_: Owner) -> Policy | None:
 
 @asynccontextmanager
 async def pod_with_redis(
-    lab: StateLab, redis_url: str, *, ttl_seconds: float = 30.0, timeout_seconds: float = 0.1
+    lab: StateLab, redis_url: str, *, ttl_seconds: float = 30.0, timeout_seconds: float = 2.0
 ) -> AsyncIterator[StateStore]:
     """A pod's store as `app.py` wires it, with the task that writes to Redis."""
     cache = RedisCache(lambda: redis_url, timeout_seconds=timeout_seconds)

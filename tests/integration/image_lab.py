@@ -103,7 +103,11 @@ def wheels(locks: Mapping[str, str], *pip_options: str) -> Path:
         command += ["-r", unfinished / name]
     try:
         subprocess.run(command, check=True, timeout=300)
-        unfinished.rename(directory)
+        try:
+            unfinished.rename(directory)
+        except OSError:
+            if not directory.exists():  # else another worker was quicker
+                raise
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     return directory

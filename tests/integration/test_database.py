@@ -21,7 +21,7 @@ QUERY = "health/select_one"
 async def open_database(database_url: str) -> AsyncIterator[Callable[..., Database]]:
     opened: list[Database] = []
 
-    def open_(url: str = database_url, *, size: int = 2, seconds: float = 1.0) -> Database:
+    def open_(url: str = database_url, *, size: int = 2, seconds: float = 10.0) -> Database:
         opened.append(Database(lambda: url, schema="baton", size=size, statement_seconds=seconds))
         return opened[-1]
 
@@ -42,13 +42,13 @@ async def test_a_silent_server_costs_the_limit_and_no_more(
 ) -> None:
     """The trap: cancelling a psycopg call on a half-open connection returns many seconds late."""
     with FaultProxy.before(database_url) as wire:
-        database = open_database(wire.url(database_url), seconds=0.5)
+        database = open_database(wire.url(database_url), seconds=1.5)
         await database.fetch(QUERY)
         wire.silence()
         started = monotonic()
         with pytest.raises(AnswerLost):
             await database.fetch(QUERY)
-        assert monotonic() - started < 2
+        assert monotonic() - started < 4
         wire.heal()
         assert await database.fetch_one(QUERY) == {"one": 1}
 
@@ -122,7 +122,7 @@ async def test_a_transaction_left_idle_is_ended_by_the_server(
     with pytest.raises(StoreUnavailable):
         async with database.transaction(seconds=5):
             await asyncio.sleep(0.6)
-    assert await database.fetch_one(QUERY) == {"one": 1}
+    assert await database.fetch_one(QUERY, seconds=5) == {"one": 1}
 
 
 async def test_a_missing_table_is_refused_with_its_name(
@@ -133,18 +133,18 @@ async def test_a_missing_table_is_refused_with_its_name(
 
 
 async def test_the_server_limits_statements_too(open_database: Callable[..., Database]) -> None:
-    database = open_database(seconds=0.7)
+    database = open_database(seconds=7.0)
     async with database.transaction() as transaction:
         rows = await transaction.run(
             "SELECT current_setting('statement_timeout') AS statement,"
             " current_setting('idle_in_transaction_session_timeout') AS idle"
         )
-    assert rows == [{"statement": "700ms", "idle": "700ms"}]
+    assert rows == [{"statement": "7s", "idle": "7s"}]
 
 
 async def test_a_changed_url_is_used_at_the_next_connect(database_url: str) -> None:
     urls = ["postgresql://u:p@127.0.0.1:1/nowhere"]
-    database = Database(lambda: urls[-1], schema="baton", size=1, statement_seconds=1.0)
+    database = Database(lambda: urls[-1], schema="baton", size=1, statement_seconds=10.0)
     with pytest.raises(StoreUnavailable):
         await database.fetch(QUERY)
     urls.append(database_url)

@@ -61,7 +61,7 @@ async def forever(invocation: Invocation) -> Answer:
 
 async def test_a_run_whose_leader_died_is_delivered_again(lab: Lab) -> None:
     """G5: the same key, a higher attempt, its checkpoints, no retry used up."""
-    await queued(lab, Schedule(name="hourly", every_seconds=3600.0, retry=Retry(attempts=1)))
+    await queued(lab, replace(EVERY_HOUR, retry=Retry(attempts=1)))
     first = (await lab.runs.claim(await lab.term(), limit=10)).deliveries[0]
     await records(lab).checkpoint(first.ref, "charge", b"42")
     app = FakeApp()
@@ -164,7 +164,7 @@ async def test_the_leader_steps_down_when_it_is_fenced(lab: Lab) -> None:
 
 async def test_retries_survive_a_change_of_leader(lab: Lab) -> None:
     """The count and the due time are in Postgres, not in the leader."""
-    await queued(lab, Schedule(name="hourly", every_seconds=3600.0, retry=QUICK))
+    await queued(lab, replace(EVERY_HOUR, retry=QUICK))
     app = FakeApp()
 
     async def failing(invocation: Invocation) -> Answer:
@@ -186,7 +186,7 @@ async def test_retries_survive_a_change_of_leader(lab: Lab) -> None:
 
 
 async def test_an_app_out_of_reach_uses_up_no_retry(lab: Lab) -> None:
-    await queued(lab, Schedule(name="hourly", every_seconds=3600.0, retry=Retry(attempts=1)))
+    await queued(lab, replace(EVERY_HOUR, retry=Retry(attempts=1)))
     answers: list[Answer] = [
         CallFailed("UNAVAILABLE", "refused", delivered=False),
         Succeeded(b"done"),
@@ -220,12 +220,7 @@ async def test_an_app_may_decline(lab: Lab) -> None:
 async def test_a_timeout_cancels_the_call_and_is_retried(lab: Lab) -> None:
     await queued(
         lab,
-        Schedule(
-            name="hourly",
-            every_seconds=3600.0,
-            timeout_seconds=0.1,
-            retry=Retry(attempts=2, initial_seconds=0.01),
-        ),
+        replace(EVERY_HOUR, timeout_seconds=0.1, retry=Retry(attempts=2, initial_seconds=0.01)),
     )
     app = FakeApp(forever)
     async with lab.leading(app):
@@ -235,22 +230,17 @@ async def test_a_timeout_cancels_the_call_and_is_retried(lab: Lab) -> None:
 
 
 async def test_the_breaker_stops_hammering_an_app_that_fails_every_call(lab: Lab) -> None:
-    await queued(
-        lab, Schedule(name="hourly", every_seconds=3600.0, retry=Retry(attempts=1)), count=10
-    )
-    app = FakeApp()
-    broken = True
+    await queued(lab, replace(EVERY_HOUR, retry=Retry(attempts=1)), count=10)
+    app, times = FakeApp(), list[float]()
 
-    async def sometimes(invocation: Invocation) -> Answer:
-        return CallFailed("INTERNAL", "no") if broken else Succeeded()
+    async def at_first_broken(invocation: Invocation) -> Answer:
+        times.append(boottime())
+        return CallFailed("INTERNAL", "no") if len(times) <= 3 else Succeeded()
 
-    app.handler = sometimes
+    app.handler = at_first_broken
     async with lab.leading(app, slots=Slots(1), breaker=Breaker(3, 0.5)):
-        await lab.ended(3)
-        await asyncio.sleep(0.3)
-        assert len(app.calls) == 3
-        broken = False
         rows = await lab.ended(10)
+    assert times[3] - times[2] >= 0.5
     outcomes = [row["outcome"] for row in rows]
     assert (outcomes.count("failed"), outcomes.count("succeeded")) == (3, 7)
 
@@ -275,7 +265,7 @@ async def test_what_was_claimed_ahead_is_not_called_once_the_breaker_is_open(lab
 
 async def test_no_more_calls_at_once_than_allowed_over_all_groups(lab: Lab) -> None:
     await queued(lab, count=10)
-    await queued(lab, Schedule(name="second", group="other", every_seconds=3600.0), count=10)
+    await queued(lab, replace(EVERY_HOUR, name="second", group="other"), count=10)
     app, slots = FakeApp(), Slots(4)
 
     async def brief(invocation: Invocation) -> Answer:
@@ -293,7 +283,16 @@ async def test_no_more_calls_at_once_than_allowed_over_all_groups(lab: Lab) -> N
 
 
 def overlapping(policy: str) -> Schedule:
-    return Schedule(name="hourly", every_seconds=3600.0, overlap=policy)  # type: ignore[arg-type]
+    return replace(EVERY_HOUR, overlap=policy)  # type: ignore[arg-type]
+
+
+# What the second and then the third lead to while the first is held.
+MEANWHILE = {
+    "allow": (["running", "running"], ["running", "running", "running"]),
+    "skip": (["running", "ended"], ["running", "ended", "ended"]),
+    "queue": (["running", "queued"], ["running", "queued", "ended"]),
+    "replace": (["ended", "running"], ["ended", "ended", "running"]),
+}
 
 
 async def outcomes_of_three(lab: Lab, policy: str) -> tuple[list[tuple[str, str | None]], FakeApp]:
@@ -309,9 +308,14 @@ async def outcomes_of_three(lab: Lab, policy: str) -> tuple[list[tuple[str, str 
     await queued(lab, overlapping(policy))
     async with lab.leading(app):
         await lab.until(lambda rows: rows[0]["state"] == "running")
-        for _ in range(2):
+        for states in MEANWHILE[policy]:
             await catalogue(lab).trigger("hourly", payload=None, request_id="")
-            await asyncio.sleep(0.2)
+            await lab.until(
+                lambda rows, states=states: (  # type: ignore[misc]
+                    [row["state"] for row in rows] == states
+                    and app.running == states.count("running")
+                )
+            )
         go.set()
         rows = await lab.ended(3)
     return [(row["outcome"], row["reason"]) for row in rows], app
@@ -382,9 +386,7 @@ async def test_a_cancelled_run_is_not_retried(lab: Lab) -> None:
 
 
 async def test_retry_gives_a_failed_run_a_new_life(lab: Lab) -> None:
-    (run_id,) = await queued(
-        lab, Schedule(name="hourly", every_seconds=3600.0, retry=Retry(attempts=1))
-    )
+    (run_id,) = await queued(lab, replace(EVERY_HOUR, retry=Retry(attempts=1)))
     app = FakeApp()
     broken = True
 
@@ -512,7 +514,7 @@ async def test_runs_claimed_in_an_answer_that_was_lost_are_not_forgotten(lab: La
 
 async def test_a_queued_tick_that_grew_too_old_is_a_misfire(lab: Lab) -> None:
     """G4: skip_if_older_than holds for a tick that no leader came to execute, not for one begun."""
-    await lab.add(Schedule(name="hourly", every_seconds=3600.0, skip_if_older_than_seconds=3600.0))
+    await lab.add(replace(EVERY_HOUR, skip_if_older_than_seconds=3600.0))
     await lab.sql(
         """INSERT INTO baton.run (cluster_id, group_id, kind, name, schedule_id, tick, state,
                due_at, attempt, backfill)
@@ -532,6 +534,20 @@ async def test_a_queued_tick_that_grew_too_old_is_a_misfire(lab: Lab) -> None:
     ]
     schedule = await lab.sql("SELECT missed_total FROM baton.schedule")
     assert schedule == [{"missed_total": 1}]
+
+
+async def test_what_was_missed_while_a_run_was_under_way_is_told_to_the_next(lab: Lab) -> None:
+    await queued(lab, count=3)
+    term = await lab.term()
+    first = await lab.runs.claim(term, limit=1)
+    await lab.sql("UPDATE baton.schedule SET missed_total = missed_total + 3")
+    await lab.runs.complete(term, [report(first)])
+    second = await lab.runs.claim(term, limit=1)
+    await lab.runs.complete(term, [report(second)])
+    told = [claim.deliveries[0].metadata.missed_count for claim in (first, second)]
+    assert told == [0, 3]
+    third = await lab.runs.claim(term, limit=1)
+    assert third.deliveries[0].metadata.missed_count == 0
 
 
 async def test_pruning_forgets_old_history_only(lab: Lab) -> None:

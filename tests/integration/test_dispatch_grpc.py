@@ -84,10 +84,15 @@ async def app(address: str) -> AsyncIterator[ToyApp]:
 
 
 @pytest.fixture
-async def execute(address: str) -> AsyncIterator[GrpcExecute]:
+async def link(address: str) -> AsyncIterator[AppLink]:
     link = AppLink(address, Token(SecretSource.of("secret")), cluster="c", runner_id="r")
-    yield GrpcExecute(link, cluster="c", runner_id="r", connect_seconds=0.3)
+    yield link
     await link.close()
+
+
+@pytest.fixture
+def execute(link: AppLink) -> GrpcExecute:
+    return GrpcExecute(link, cluster="c", runner_id="r", connect_seconds=10.0)
 
 
 async def test_the_app_is_told_everything(app: ToyApp, execute: GrpcExecute) -> None:
@@ -142,19 +147,22 @@ async def test_a_status_is_told_with_its_words(
     assert await execute.execute(Invocation(RUN)) == CallFailed(code.name, "words of the app")
 
 
-async def test_an_app_that_is_not_there_was_not_delivered_to(execute: GrpcExecute) -> None:
+async def test_an_app_that_is_not_there_was_not_delivered_to(link: AppLink) -> None:
+    execute = GrpcExecute(link, cluster="c", runner_id="r", connect_seconds=0.3)
     answer = await execute.execute(Invocation(RUN))
     assert answer == CallFailed("UNAVAILABLE", "no connection to the app", delivered=False)
 
 
 async def test_the_deadline_is_the_apps_too(app: ToyApp, execute: GrpcExecute) -> None:
-    app.seconds = 5.0
-    limited = replace(RUN, limits=Limits(timeout_seconds=0.2))
+    await execute.execute(Invocation(RUN))  # connected: the limit is for the call alone
+    app.ended.clear()
+    app.seconds = 60.0
+    limited = replace(RUN, limits=Limits(timeout_seconds=1.0))
     answer = await execute.execute(Invocation(limited))
     assert isinstance(answer, CallFailed)
     assert answer.code == "DEADLINE_EXCEEDED"
-    assert app.requests[0].HasField("deadline")
-    await asyncio.wait_for(app.ended.wait(), 2)
+    assert app.requests[1].HasField("deadline")
+    await asyncio.wait_for(app.ended.wait(), 10)
 
 
 async def test_cancelling_us_cancels_the_call(app: ToyApp, execute: GrpcExecute) -> None:
@@ -164,4 +172,4 @@ async def test_cancelling_us_cancels_the_call(app: ToyApp, execute: GrpcExecute)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await asyncio.wait_for(app.ended.wait(), 2)
+    await asyncio.wait_for(app.ended.wait(), 10)

@@ -32,6 +32,7 @@ api: {{address: "unix://{RUN_DIR}/api.sock"}}
 """
 _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # never through a proxy
 
+pytestmark = pytest.mark.timeout(600)  # in a fresh clone the wheels are downloaded first
 buildable = pytest.mark.skipif(bool(why_not()), reason=why_not() or "never")
 
 

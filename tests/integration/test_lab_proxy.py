@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 import psycopg
 import pytest
 
+from tests.lab.processes import wait_until
 from tests.lab.proxy import Direction, FaultProxy, Verdict
 
 
@@ -63,10 +64,12 @@ def test_silence_holds_back_and_heal_delivers(
     proxy.silence(frozenset(directions))
     connection.pgconn.send_query(b"INSERT INTO t VALUES (1)")
     assert not _answered(connection, within=0.3)
-    reached = Direction.TO_SERVER not in directions
-    assert _rows(database_url, "SELECT count(*) FROM t") == (1 if reached else 0)
+    if Direction.TO_SERVER in directions:
+        assert _rows(database_url, "SELECT count(*) FROM t") == 0
+    else:
+        wait_until(lambda: _rows(database_url, "SELECT count(*) FROM t") == 1, 10)
     proxy.heal()
-    assert _answered(connection, within=2)
+    assert _answered(connection, within=10)
     assert _rows(database_url, "SELECT count(*) FROM t") == 1
 
 
@@ -93,10 +96,7 @@ def test_the_server_does_not_see_a_client_die_in_a_partition(
     query = f"SELECT count(*) FROM pg_stat_activity WHERE pid = {pid}"  # noqa: S608
     assert _rows(database_url, query) == 1
     proxy.heal()
-    deadline = time.monotonic() + 3
-    while _rows(database_url, query) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert _rows(database_url, query) == 0
+    wait_until(lambda: _rows(database_url, query) == 0, 10)
 
 
 def test_a_new_connection_waits_out_a_partition(proxy: FaultProxy, database_url: str) -> None:
@@ -106,14 +106,15 @@ def test_a_new_connection_waits_out_a_partition(proxy: FaultProxy, database_url:
 
 
 def test_delay(connection: psycopg.Connection, proxy: FaultProxy) -> None:
+    def seconds() -> float:
+        begun = time.monotonic()
+        connection.execute("SELECT 1")
+        return time.monotonic() - begun
+
     proxy.delay(0.2)
-    begun = time.monotonic()
-    connection.execute("SELECT 1")
-    assert 0.4 <= time.monotonic() - begun < 1.5  # there and back
+    assert 0.4 <= min(seconds() for _ in range(3)) < 1.5  # there and back
     proxy.heal()
-    begun = time.monotonic()
-    connection.execute("SELECT 1")
-    assert time.monotonic() - begun < 0.2
+    assert min(seconds() for _ in range(5)) < 0.2
 
 
 def test_refuse_and_heal(
@@ -168,7 +169,7 @@ def test_a_lost_answer_to_commit(proxy: FaultProxy, database_url: str, then: Ver
         connection.pgconn.send_query(b"COMMIT")
         assert not _answered(connection, within=0.3)
     connection.close()
-    assert dropped.wait(1)
+    assert dropped.wait(10)
     assert _rows(database_url, "SELECT count(*) FROM t") == 1
     with psycopg.connect(proxy.url(database_url)) as another:
         another.execute("INSERT INTO t VALUES (2)")

@@ -148,11 +148,15 @@ async def test_a_cancelled_call_is_written_down(
     lab: Lab, app: callback_pb2_grpc.AppCallbackStub
 ) -> None:
     Control(execute={"*": "hang"}, become="hang").write(lab.control)
-    for call in (app.Execute(_execute("job")), app.OnBecomeLeader(_become())):
-        await asyncio.sleep(0.2)
+    calls: dict[str, grpc.aio.UnaryUnaryCall[Any, Any]] = {
+        "execute": app.Execute(_execute("job")),
+        "become": app.OnBecomeLeader(_become()),
+    }
+    for kind, call in calls.items():
+        await asyncio.to_thread(wait_until, lambda k=kind: lab.events(k), 10, kind)
         call.cancel()
-    for kind in ("execute", "become"):
-        await asyncio.to_thread(wait_until, lambda k=kind: lab.events(k, "ended"), 5, kind)
+    for kind in calls:
+        await asyncio.to_thread(wait_until, lambda k=kind: lab.events(k, "ended"), 10, kind)
         assert [event.outcome for event in lab.events(kind, "ended")] == ["cancelled"]
 
 

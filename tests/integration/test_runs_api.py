@@ -19,6 +19,7 @@ from sidecar.adapters.grpc_server.server import ApiServer
 from sidecar.adapters.postgres.run_records import PostgresRunRecords
 from sidecar.adapters.tokens import Token
 from sidecar.config.secret import SecretSource
+from sidecar.config.work import Schedule
 from sidecar.dispatch import Runs
 from sidecar.model.run import Delivery
 from sidecar.model.term import Term
@@ -144,7 +145,8 @@ async def test_a_bad_schedule_names_its_field(
 
 
 async def test_pause_resume_trigger_delete(lab: Lab, api: Api) -> None:
-    sent = schedules_pb2.Schedule(name="s", every=Duration(seconds=3600))
+    start_at = stamp(datetime.now(UTC) - timedelta(minutes=5))  # no tick while the test runs
+    sent = schedules_pb2.Schedule(name="s", every=Duration(seconds=3600), start_at=start_at)
     await api.schedules.Create(schedules_pb2.SchedulesCreateRequest(schedule=sent))
     paused = await api.schedules.Pause(schedules_pb2.SchedulesPauseRequest(name="s", note="why"))
     assert (paused.schedule.paused, paused.schedule.pause_note) == (True, "why")
@@ -173,7 +175,7 @@ async def test_pause_resume_trigger_delete(lab: Lab, api: Api) -> None:
 
 
 async def test_preview_and_backfill(lab: Lab, api: Api) -> None:
-    await lab.add(EVERY_HOUR)
+    await lab.add(Schedule(name="hourly", every_seconds=3600.0))
     after = datetime(2026, 1, 1, tzinfo=UTC)
     preview = await api.schedules.Preview(
         schedules_pb2.SchedulesPreviewRequest(name="hourly", n=3, after=stamp(after))

@@ -53,19 +53,23 @@ async def test_a_connection_that_was_not_made_in_time_is_closed(
 ) -> None:
     """Attempts must not pile up beside the pool, whoever remembers their errors."""
     async with _frozen_server() as port:
-        with pytest.raises(StoreUnavailable, match=problem) as caught:
-            await connect(_url(port), purpose="test", seconds=seconds)
-        await asyncio.sleep(0.1)
-        assert footprint.connections(os.getpid(), {port}) == 0
-    assert caught.value
+        for _ in range(3):  # a machine that stands still runs into both limits at once
+            with pytest.raises(StoreUnavailable) as caught:
+                await connect(_url(port), purpose="test", seconds=seconds)
+            await asyncio.sleep(0.1)
+            assert footprint.connections(os.getpid(), {port}) == 0
+            if problem in str(caught.value):
+                break
+    assert problem in str(caught.value)
 
 
 async def test_a_connection_that_was_given_up_is_closed() -> None:
     """Whoever waited for it was cancelled; the error may live on in the caller's frames."""
     async with _frozen_server() as port:
         waiting = asyncio.create_task(connect(_url(port), purpose="test"))
-        await asyncio.sleep(0.2)
-        assert footprint.connections(os.getpid(), {port}) == 1
+        async with asyncio.timeout(3):
+            while footprint.connections(os.getpid(), {port}) != 1:  # noqa: ASYNC110 - the kernel's
+                await asyncio.sleep(0.05)
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError) as caught:
             await waiting

@@ -76,7 +76,7 @@ async def test_a_load_that_fails_is_never_the_initial_state(lab: StateLab) -> No
     """G7."""
     run = await lab.live_run()
     with FaultProxy.before(lab.url) as proxy:
-        async with lab.pod(url=proxy.url(lab.url), seconds=0.3) as truth:
+        async with lab.pod(url=proxy.url(lab.url), seconds=2.0) as truth:
             await write(truth, run, b"kept")
             proxy.silence()
             with pytest.raises(StateLoadFailed) as caught:

@@ -98,7 +98,7 @@ async def test_strong_reads_are_linearizable(lab: StateLab) -> None:
 async def test_a_lost_answer_is_safe_to_repeat(lab: StateLab) -> None:
     """G7: the COMMIT happened, its answer did not arrive; the same request_id tells what became."""
     with FaultProxy.before(lab.url) as proxy:
-        async with lab.pod(url=proxy.url(lab.url), seconds=1.0) as truth, lab.pod() as direct:
+        async with lab.pod(url=proxy.url(lab.url)) as truth, lab.pod() as direct:
             pod, other = store(truth), store(direct)
             first = await pod.put(Put("n", b"1"))
             write = Put("n", b"2", expected_version=first.version, request_id="once")
@@ -154,8 +154,9 @@ class TestWatch:
         hints = LocalHints()
         async with lab.pod() as a, lab.pod() as b, lab.pod() as c:
             watch = StateWatch(c, hints, monotonic=boottime)
-            watching = asyncio.create_task(self.mirror(watch, mirror))
-            await asyncio.sleep(0.2)
+            in_place = asyncio.Event()
+            watching = asyncio.create_task(self.mirror(watch, mirror, in_place))
+            await asyncio.wait_for(in_place.wait(), 10)
 
             async def write(truth: PostgresState, seed: int) -> None:
                 dice = random.Random(seed)
@@ -183,9 +184,13 @@ class TestWatch:
             await asyncio.wait({watching})
 
     @staticmethod
-    async def mirror(watch: StateWatch[Any], mirror: dict[str, Record]) -> None:
+    async def mirror(
+        watch: StateWatch[Any], mirror: dict[str, Record], in_place: asyncio.Event
+    ) -> None:
         async for record in watch.changes(""):
-            if record is not None:
+            if record is None:
+                in_place.set()
+            else:
                 held = mirror.get(record.key)
                 assert held is None or held.version < record.version, "told in order, and once"
                 mirror[record.key] = record

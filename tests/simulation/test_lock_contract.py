@@ -8,8 +8,10 @@ import asyncio
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
+import psycopg
 import pytest
 
 from sidecar.adapters.postgres.database import Database
@@ -164,29 +166,49 @@ async def _real(script: Sequence[Step], url: str) -> list[Any]:
         for name in _NAMES
     ]
     known, told = Known(), []
+    watcher = await psycopg.AsyncConnection.connect(url, autocommit=True)
     try:
         for lock in locks:
             await lock.open()
         for step in script:
             lock = locks[step.who]
             if step.kind == "end":
-                await _reopened(lock)
+                await _reopened(lock, watcher)
             elif statement := known.statement(step):
                 told.append((step, known.told(step, await _caught(lock.execute(statement)))))
                 if told[-1][1] == "failed":
-                    await _reopened(lock)
-                elif step.kind == "reap":
-                    await asyncio.sleep(0.1)  # The backend has been told; it takes a moment.
+                    await _reopened(lock, watcher)
+                elif isinstance(statement, Reap):  # the backend has been told; it takes a moment
+                    await _gone(watcher, statement.backend.pid, statement.backend.changed_at)
     finally:
         for lock in locks:
             await lock.close()
+        await watcher.close()
     return told
 
 
-async def _reopened(lock: LeaderLock) -> None:
+async def _reopened(lock: LeaderLock, watcher: psycopg.AsyncConnection) -> None:
+    assert lock._connection is not None
+    pid = lock._connection.info.backend_pid  # 0: the server has ended it
     await lock.close()
-    await asyncio.sleep(0.1)  # until the server has noticed, and the locks are free
+    await _gone(watcher, pid)
     await lock.open()
+
+
+async def _gone(
+    watcher: psycopg.AsyncConnection, pid: int, changed_at: datetime | None = None
+) -> None:
+    """Wait until the server has ended this backend, unless it did something since `changed_at`.
+
+    Its locks are free before it is gone from the list.
+    """
+    alive = (
+        "SELECT 1 FROM pg_stat_activity"
+        " WHERE pid = %s AND (state_change = %s::timestamptz) IS NOT FALSE"
+    )
+    async with asyncio.timeout(10):
+        while await (await watcher.execute(alive, (pid, changed_at))).fetchone():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
 
 
 async def _caught(work: Any) -> Any:
