@@ -149,8 +149,12 @@ class Deferreds:
             poll = not hinted or now() >= poll_at
             try:
                 await self._answer(self._waits.ids() if poll else _ids(hinted))
-            except SidecarError as error:
-                log.info("deferreds_not_read", reason=error.reason, problem=str(error))
+            except Exception as error:  # whatever it was, the next try may succeed
+                unexpected = not isinstance(error, SidecarError)
+                reason = type(error).__name__
+                log.info(
+                    "deferreds_not_read", reason=reason, problem=str(error), exc_info=unexpected
+                )
                 poll_at = now() + min(_RETRY_SECONDS, self._poll_seconds)
             else:
                 poll_at = now() + self._poll_seconds if poll else poll_at

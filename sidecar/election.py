@@ -22,6 +22,7 @@ from sidecar import metrics
 from sidecar.model.election import Election
 from sidecar.model.election_words import (
     Become,
+    Blocked,
     CancelBecome,
     CancelWork,
     Connect,
@@ -34,6 +35,7 @@ from sidecar.model.election_words import (
     Result,
     StartWork,
     Statement,
+    Takeover,
 )
 from sidecar.model.errors import LeaderHandoffFailed, SidecarError
 from sidecar.model.term import LossReason, Tenure, Term
@@ -197,8 +199,8 @@ class Elector:
     async def _connect(self) -> None:
         try:
             await self._session.open()
-        except SidecarError as error:
-            log.warning("lock_session_refused", problem=str(error), reason=error.reason)
+        except Exception as error:  # whatever it was, the next try may succeed
+            log.warning("lock_session_refused", **_told(error))
             self.tell(self.election.connect_failed)
         else:
             log.info("lock_session_open")
@@ -208,14 +210,18 @@ class Elector:
         sent_at = self._clock()
         try:
             result = await self._session.execute(statement)
-        except SidecarError as error:
+        except Exception as error:  # without an answer nobody knows what is held
             if generation == self._generation:
-                log.warning("lock_session_lost", problem=str(error))
+                log.warning("lock_session_lost", **_told(error))
                 self.tell(self.election.disconnected)
             return
         received_at = self._clock()
         if isinstance(statement, Ping):
             metrics.PING_SECONDS.observe(received_at - sent_at)
+        if isinstance(statement, Takeover) and isinstance(result, Blocked):
+            group = self.election.groups[statement.group_id]
+            if group.blocked_at is None:  # it is tried again, and again
+                log.warning("takeover_blocked", group=group.name)
         self.tell(
             lambda _: self.election.answered(statement, result, sent_at=sent_at, now=received_at)
         )
@@ -307,6 +313,12 @@ def _cancel(task: asyncio.Task[None] | None) -> None:
     """It may have ended in the same instant."""
     if task:
         task.cancel()
+
+
+def _told(error: Exception) -> dict[str, Any]:
+    """For the log: with the place it came from, if nobody meant to raise it."""
+    unexpected = not isinstance(error, SidecarError)
+    return {"problem": str(error), "reason": type(error).__name__, "exc_info": unexpected}
 
 
 def _handoff_failed(callback: str, term: Term, error: BaseException | None) -> None:

@@ -2,11 +2,12 @@
 
 Guarantees: every call has a deadline and carries the app's token; every failure leaves as one of
 our errors with the app's own words in it; a connection that breaks is noticed at once, because what
-answers afterwards may be another process that knows nothing of its leadership.
+answers afterwards may be another process that knows nothing of its leadership; nor does its word
+count for the one that was told of a term, which may live on and trust it.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from typing import TypeVar
 
 import grpc
@@ -59,6 +60,8 @@ class AppLink:
         self._token = token
         self._cluster = cluster
         self._runner_id = runner_id
+        self._connections_lost = 0  # as noticed by whoever waits for it; the watch always does
+        self._told_after: dict[Term, int] = {}  # so many were lost before OnBecomeLeader was sent
 
     def metadata(self) -> Sent:
         return self._token.metadata()
@@ -70,11 +73,16 @@ class AppLink:
 
     async def wait_connected(self) -> None:
         """Return when the connection stands."""
-        await self._wait_for(lambda state: state is grpc.ChannelConnectivity.READY)
+        ready = grpc.ChannelConnectivity.READY
+        while (state := self.channel.get_state(try_to_connect=True)) is not ready:
+            await self.channel.wait_for_state_change(state)
 
     async def wait_disconnected(self) -> None:
-        """Return when the connection no longer stands."""
-        await self._wait_for(lambda state: state is not grpc.ChannelConnectivity.READY)
+        """Return when the connection no longer stands, though the next one may stand by then."""
+        ready = grpc.ChannelConnectivity.READY
+        if self.channel.get_state(try_to_connect=True) is ready:
+            await self.channel.wait_for_state_change(ready)
+        self._connections_lost += 1
 
     async def check(self, timeout: float) -> None:
         """Raise AppUnavailable unless the app says it is healthy.
@@ -92,10 +100,6 @@ class AppLink:
         if answer.status != health_pb2.HealthCheckResponse.SERVING:
             raise AppUnavailable(f"health check: {_status_name(answer.status)}")
 
-    async def _wait_for(self, fits: Callable[[grpc.ChannelConnectivity], bool]) -> None:
-        while not fits(state := self.channel.get_state(try_to_connect=True)):
-            await self.channel.wait_for_state_change(state)
-
     # ── leadership ──────────────────────────────────────────────────────────────────────────────
 
     async def become_leader(self, term: Term, trusted_until: float, timeout: float) -> None:
@@ -105,10 +109,13 @@ class AppLink:
             trusted_until_boottime=_duration(trusted_until),
         )
         metadata = (*self.metadata(), *context_metadata(request.context))
+        self._told_after[term] = self._connections_lost
         call = self.stub.OnBecomeLeader(request, timeout=timeout, metadata=metadata)
         await _answered(call, "OnBecomeLeader")
 
     async def lose_leadership(self, term: Term, reason: LossReason, timeout: float) -> None:
+        """Raise unless the very process that was told of the term says that it gave it up."""
+        told_after = self._told_after.pop(term, None)
         deadline = Timestamp()
         deadline.FromNanoseconds(int((utc_now().timestamp() + timeout) * 1e9))
         request = callback_pb2.OnLoseLeadershipRequest(
@@ -119,6 +126,8 @@ class AppLink:
         metadata = (*self.metadata(), *context_metadata(request.context))
         call = self.stub.OnLoseLeadership(request, timeout=timeout, metadata=metadata)
         await _answered(call, "OnLoseLeadership")
+        if told_after not in (None, self._connections_lost):
+            raise LeaderHandoffFailed("the connection broke: another process may have answered")
 
     def _context(self, term: Term, *, is_leader: bool) -> callback_pb2.ClusterContext:
         return callback_pb2.ClusterContext(

@@ -6,8 +6,8 @@ then the API, then the rest.
 
 import asyncio
 import random
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -28,6 +28,7 @@ from sidecar.leadership import Leadership
 from sidecar.model.election import Election
 from sidecar.model.errors import AppUnavailable, IncompatibleSchema, SidecarError, StoreRefused
 from sidecar.model.identity import Identity
+from sidecar.model.spreading import LOOK_AGAIN_SECONDS
 from sidecar.model.term import LossReason
 from sidecar.scheduling.config_sync import ConfigSync
 
@@ -102,6 +103,7 @@ class Sidecar:
             cluster=settings.cluster,
         )
         self._stop = asyncio.Event()
+        self._campaign_changed = asyncio.Event()
         metrics.declare(
             settings.groups,
             [singleton.name for singleton in settings.singletons],
@@ -201,6 +203,8 @@ class Sidecar:
                 log.warning("postgres_refused", problem=str(error), reason=error.reason)
             except SidecarError as error:
                 log.warning("waiting_for_postgres", problem=str(error), reason=error.reason)
+            except Exception:  # whatever it was, the next try may succeed
+                log.exception("join_failed")
             await asyncio.sleep(pause * (0.5 + random.random()))  # noqa: S311 - spreads retries
             pause = min(longest, pause * 2)
 
@@ -215,25 +219,32 @@ class Sidecar:
         except SidecarError as error:
             log.warning("migration_failed", problem=str(error), reason=error.reason)
             return False
+        except Exception:  # such as a secret whose file cannot be read just now
+            log.exception("migration_failed")
+            return False
         log.info("migrated", applied=applied)
         return True
 
     async def _stay(self, identity: Identity) -> None:
         """Keep this runner's row alive, and know who else lives."""
         while True:
-            with suppress(SidecarError):
+            self._campaign_changed.clear()
+            with _survived("registry"):
                 runners = await self._ground.membership.beat(
                     identity,
                     campaigning=self._election.campaigning,
                     config_revision=self._settings.config_revision,
                 )
                 self._elector.tell(partial(self._election.runners_seen, runners))
-            await asyncio.sleep(_REGISTRY_SECONDS)
+            looking = self._election.looks_around(boottime())
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_AGAIN_SECONDS if looking else _REGISTRY_SECONDS):
+                    await self._campaign_changed.wait()
 
     async def _prune_deferreds(self) -> None:
         while True:
             await asyncio.sleep(_PRUNE_SECONDS * (0.5 + random.random()))  # noqa: S311
-            with suppress(SidecarError):
+            with _survived("deferreds.prune"):
                 await self._api.deferreds.prune(self._settings.history.keep_seconds)
 
     # ── what is told to the election ────────────────────────────────────────────────────────────
@@ -254,6 +265,7 @@ class Sidecar:
 
     def _app_changed(self, healthy: bool) -> None:
         self._elector.tell(partial(self._election.app_is, healthy))
+        self._campaign_changed.set()
 
     # ── health ──────────────────────────────────────────────────────────────────────────────────
 
@@ -315,13 +327,27 @@ class Sidecar:
         )
 
     async def _close(self) -> None:
-        await self._api.server.stop(0)  # again, and at once, where the start or a task failed
-        with suppress(SidecarError):
-            await self._api.ids.close()
-        with suppress(SidecarError):
-            await self._ground.membership.leave()
-        await self._ground.tracer.close()
+        closings: dict[str, Callable[[], Awaitable[object]]] = {
+            "api": partial(self._api.server.stop, 0),  # again, and at once, where a task failed
+            "ids": self._api.ids.close,
+            "registry": self._ground.membership.leave,
+            "traces": self._ground.tracer.close,
+            "database": self._ground.database.close,
+            "app": self._ground.link.close,
+        }
         if self._states.cache:
-            await self._states.cache.close()
-        await self._ground.database.close()
-        await self._ground.link.close()
+            closings["redis"] = self._states.cache.close
+        for name, close in closings.items():
+            with _survived(name):
+                await close()
+
+
+@contextmanager
+def _survived(what: str) -> Iterator[None]:
+    """A failure here is told, and is nobody else's."""
+    try:
+        yield
+    except SidecarError as error:
+        log.info("left_undone", what=what, problem=str(error), reason=error.reason)
+    except Exception:
+        log.exception("left_undone", what=what)

@@ -27,6 +27,7 @@ from sidecar.model.election_agenda import Agenda
 from sidecar.model.election_group import NEVER, Group
 from sidecar.model.election_words import (
     Become,
+    Blocked,
     CancelBecome,
     CancelWork,
     Connect,
@@ -51,7 +52,7 @@ from sidecar.model.election_words import (
     Takeover,
     Timers,
 )
-from sidecar.model.spreading import group_to_hand_over
+from sidecar.model.spreading import LOOK_AGAIN_SECONDS, WAIT_SECONDS_MAX, group_to_hand_over
 from sidecar.model.term import LossReason, Term
 
 _RECONNECT_SECONDS = (0.2, 5.0)  # first, longest
@@ -90,12 +91,14 @@ class Election:
         self._statement: Statement | None = None
         self._statement_deadline = NEVER
         self._agenda = Agenda(timers, jitter)
+        self._campaign_since = 0.0
 
     def join(self, groups: Mapping[str, int], now: float) -> None:
         """The cluster's groups and their ids are known: campaign."""
         self.groups = {id_: Group(name, id_) for name, id_ in groups.items()}
         self._agenda.groups = self.groups
         self._connect_at = now
+        self._look_around(now)
 
     # ── what the driver asks ────────────────────────────────────────────────────────────────────
 
@@ -140,6 +143,10 @@ class Election:
     @property
     def campaigning(self) -> bool:
         return self._campaign and self.app_healthy and not self.stopping
+
+    def looks_around(self, now: float) -> bool:
+        """Not competing yet: who else campaigns is to be asked again, after LOOK_AGAIN_SECONDS."""
+        return now < self._agenda.hold_until
 
     @property
     def at_rest(self) -> bool:
@@ -228,6 +235,8 @@ class Election:
                 self._pinged(statement, result, sent_at, now)
             case Takeover(), Taken():
                 self._taken(self.groups[statement.group_id], result, sent_at, now)
+            case Takeover(), Blocked():
+                self._blocked(self.groups[statement.group_id], now)
             case Release(), _:
                 self._released(self.groups[statement.group_id], now)
             case Inspect(), Inspected():
@@ -257,6 +266,13 @@ class Election:
         g.lead_at = g.grace_ends_at(taken, self.timers.grace, now)
         g.holder = Holder(taken.epoch, self.runner_id, "", clean=False)
         self.tick(now)
+
+    def _blocked(self, g: Group, now: float) -> None:
+        """A write holds the row: this group waits, or is left to others; its siblings go on."""
+        g.blocked_at = now
+        # A fenced write is over within a lease; whatever holds the row for longer is none.
+        if g.phase is Phase.CANDIDATE and now - g.acquired_at >= self.timers.server_lease:
+            g.give_up(now)
 
     def _pinged(self, ping: Ping, result: Pinged, sent_at: float, now: float) -> None:
         if not result.acknowledged:
@@ -288,6 +304,8 @@ class Election:
 
     def app_is(self, healthy: bool, now: float) -> None:
         """The app's health changed. A broken connection is unhealthy: it may be a new process."""
+        if healthy and not self.app_healthy:
+            self._look_around(now)
         self.app_healthy = healthy
         if not healthy:
             for g in self.groups.values():
@@ -361,6 +379,8 @@ class Election:
 
     def runners_seen(self, runners: Collection[RunnerSeen], now: float) -> None:
         self.runners = runners
+        if now >= self._campaign_since + LOOK_AGAIN_SECONDS:
+            self._agenda.hold_until = min(self._agenda.hold_until, now)
         self._rank()
         if not self._rebalance or self.stopping:
             return
@@ -371,6 +391,12 @@ class Election:
         for g in self.groups.values():
             if g.name == surplus:
                 self.resign(g.id, LossReason.RESIGNED, now)
+
+    def _look_around(self, now: float) -> None:
+        """The campaign begins: several groups are not for whoever happens to be the first."""
+        self._campaign_since = now
+        if len(self.groups) > 1:
+            self._agenda.hold_until = now + WAIT_SECONDS_MAX
 
     def _rank(self) -> None:
         self._agenda.rank(self.runner_id, [r.runner_id for r in self.runners if r.campaigning])

@@ -4,7 +4,7 @@ Guarantees: a ping is never late because of anything else that could wait; a gro
 poll by its first choice, and by the others as soon as its holder seems to be gone, each after a
 wait by its rank; a time given by `times` is one at which `next` has a statement to give.
 
-    ping ▶ release ▶ takeover ▶ reap ▶ inspect ▶ poll
+    ping ▶ release ▶ takeover ▶ reap ▶ inspect ▶ poll ▶ takeover that was blocked
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -38,6 +38,7 @@ class Agenda:
     ping_wanted: bool = False
     poll_at: float = 0.0
     inspect_wanted: bool = False
+    hold_until: float = 0.0  # no lock is tried before
 
     def next(self, now: float, *, campaigning: bool) -> Statement | None:
         return (
@@ -47,12 +48,13 @@ class Agenda:
             or self._reap(now)
             or self._inspect(now)
             or self._poll(now, campaigning)
+            or self._takeover_again()
         )
 
     def times(self, *, campaigning: bool) -> list[float]:
         """When the free session is needed."""
         waiting = [g for g in self.groups.values() if not g.locked]
-        times = [_try_at(g, campaigning) for g in waiting if _early(g)]
+        times = [self._try_at(g, campaigning) for g in waiting if _early(g)]
         if waiting:
             times.append(self.poll_at)
         if any(g.held for g in self.groups.values()):
@@ -93,9 +95,18 @@ class Agenda:
 
     def _takeover(self) -> Statement | None:
         for g in self.groups.values():
-            if g.phase is Phase.CANDIDATE and not g.epoch:
+            if g.phase is Phase.CANDIDATE and not g.epoch and g.blocked_at is None:
                 return Takeover(g.id)
         return None
+
+    def _takeover_again(self) -> Statement | None:
+        """Last of all and in turn: each attempt may take as long as a statement waits for a row."""
+        blocked = [
+            (g.blocked_at, g.id)
+            for g in self.groups.values()
+            if g.phase is Phase.CANDIDATE and not g.epoch and g.blocked_at is not None
+        ]
+        return Takeover(min(blocked)[1]) if blocked else None
 
     def _reap(self, now: float) -> Statement | None:
         """End a backend that holds a lock and did nothing for longer than the server allows."""
@@ -117,7 +128,7 @@ class Agenda:
 
     def _poll(self, now: float, campaigning: bool) -> Statement | None:
         waiting = [g for g in self.groups.values() if not g.locked]
-        ready = [g for g in waiting if now >= _try_at(g, campaigning)]
+        ready = [g for g in waiting if now >= self._try_at(g, campaigning)]
         if not waiting or (now < self.poll_at and not any(_early(g) for g in ready)):
             return None
         for g in ready:
@@ -125,16 +136,15 @@ class Agenda:
         self.poll_at = now + self.timers.poll * (0.9 + 0.2 * self.jitter())
         return Poll(tuple(g.id for g in waiting), tuple(g.id for g in ready))
 
+    def _try_at(self, g: Group, campaigning: bool) -> float:
+        """When it is this runner's turn: at once if it is the first choice, else by its rank."""
+        if not campaigning or g.phase is not Phase.STANDBY:
+            return NEVER
+        if g.free_since is None:
+            return NEVER if g.wait else max(g.compete_after, self.hold_until)
+        return max(g.compete_after, max(g.free_since, self.hold_until) + g.wait)
+
 
 def _early(g: Group) -> bool:
     """A group just seen free is tried once before the next poll is due."""
     return g.free_since is not None and not g.tried
-
-
-def _try_at(g: Group, campaigning: bool) -> float:
-    """When it is this runner's turn: at once if it is the first choice, else by its rank."""
-    if not campaigning or g.phase is not Phase.STANDBY:
-        return NEVER
-    if g.free_since is None:
-        return NEVER if g.wait else g.compete_after
-    return max(g.compete_after, g.free_since + g.wait)

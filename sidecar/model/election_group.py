@@ -39,6 +39,7 @@ class Group:
     # Our own hold on the lock and the term.
     locked: bool = False
     acquired_at: float = 0.0
+    blocked_at: float | None = None  # when a write was last found to hold up the takeover
     epoch: int = 0
     lead_at: float = NEVER
     trusted_until: float = 0.0
@@ -73,6 +74,7 @@ class Group:
         """The lock is ours; `now` is when the answer was received."""
         self.locked, self.acquired_at, self.free_since = True, now, None
         self.phase, self.epoch, self.lead_at = Phase.CANDIDATE, 0, NEVER
+        self.blocked_at = None
         self.takeover_since = now if self.holder.clean else self.seen_at
 
     def grace_ends_at(self, taken: Taken, grace: float, now: float) -> float:

@@ -135,6 +135,11 @@ class Taken:
 
 
 @dataclass(frozen=True, slots=True)
+class Blocked:
+    """The group's row is locked by a write: nothing was taken over, and it may be tried again."""
+
+
+@dataclass(frozen=True, slots=True)
 class Pinged:
     """Not `acknowledged`: a synchronous wait was cancelled; a failover may lose the beat."""
 
@@ -153,7 +158,7 @@ class Done:
     """Release and Reap only have an end."""
 
 
-Result = Sequence[Polled] | Taken | Pinged | Inspected | Done
+Result = Sequence[Polled] | Taken | Blocked | Pinged | Inspected | Done
 
 
 # Effects: what the runner must do now, in this order.

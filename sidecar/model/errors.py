@@ -40,7 +40,7 @@ class SidecarError(Exception):
 
 
 class StoreUnavailable(SidecarError):
-    """Postgres is away or too slow; the same call may succeed later."""
+    """Postgres is away, too slow or read-only; the same call may succeed later."""
 
     retryable = True
 

@@ -3,6 +3,9 @@
 Every runner ranks all runners for each group by rendezvous hashing and waits by its own rank
 before it competes; a runner that already leads its share stands behind those that do not. Ranks
 only shift who gets a free group first: they are never part of what makes the election safe.
+
+Whoever begins to campaign for several groups first looks who else does, twice: of the runners that
+start together, the first one has nobody to see at its first look.
 """
 
 from collections import Counter
@@ -12,6 +15,9 @@ from hashlib import sha256
 from sidecar.model.election_words import RunnerSeen
 
 WAIT_SECONDS_MAX = 0.3
+# The second look at the registry comes this long after the first, and competing waits for it,
+# though never for longer than WAIT_SECONDS_MAX.
+LOOK_AGAIN_SECONDS = 0.2
 # A runner must have been able to lead for this long before groups are handed to it.
 SETTLED_SECONDS = 30.0
 

@@ -35,4 +35,6 @@ class StateSweeper:
                     pause = min(pause, _BETWEEN_BATCHES_SECONDS)
             except SidecarError as error:
                 log.info("state_not_swept", problem=str(error))
+            except Exception:  # whatever it was, the next try may succeed
+                log.exception("state_not_swept")
             await asyncio.sleep(pause)

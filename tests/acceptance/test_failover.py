@@ -264,6 +264,70 @@ def test_postgres_comes_late(tmp_path: Path) -> None:
         server.stop()
 
 
+def test_a_postgres_that_turns_read_only(tmp_path: Path) -> None:
+    """G1 G11: the term ends and says why, the process lives, and leads again when it may write."""
+    with PostgresServer() as server, Cluster(tmp_path / "lab", 1, Setup(server.url)) as cluster:
+        replica = cluster.wait_for_leader()
+        epoch = cluster.events("become")[-1].epoch
+        _set_read_only(server.url, "on")
+        cluster.wait_for("lose", epoch=epoch)
+        for event in ("lock_session_refused", "left_undone"):  # the election, the registry
+            _wait_to_be_told(replica, event, "read-only")
+        _set_read_only(server.url, "off")
+        wait_until(lambda: cluster.events("become")[-1].epoch > epoch, 60, replica.describe)
+        cluster.wait_for_leader()
+        assert replica.sidecar.running
+        cluster.check()
+
+
+def test_a_start_on_a_read_only_postgres(tmp_path: Path) -> None:
+    """G11: it waits and says why, and leads when it may write."""
+    with PostgresServer() as server:
+        _set_read_only(server.url, "on")
+        with Cluster(tmp_path / "lab", 1, Setup(server.url)) as cluster:
+            _wait_to_be_told(cluster[0], "migration_failed", "Postgres is read-only")
+            _set_read_only(server.url, "off")
+            cluster.wait_for_leader(timeout=60)
+
+
+def test_a_secret_that_cannot_be_read_for_a_while(tmp_path: Path, database_url: str) -> None:
+    """G8 G11: no connection can be made meanwhile; then all are, and somebody leads."""
+    secret = tmp_path / "url"
+    secret.write_text(database_url)
+    cluster = Cluster(tmp_path / "lab", 1, Setup(database_url))
+    for name in ("BATON_POSTGRES_URL_FILE", "BATON_POSTGRES_DIRECT_URL_FILE"):
+        cluster[0].sidecar.env[name] = str(secret)
+    with cluster:
+        replica = cluster.wait_for_leader()
+        epoch = cluster.events("become")[-1].epoch
+        secret.write_text("")
+        for pid in _sessions(database_url):
+            _terminate(database_url, pid)
+        for event in ("lock_session_refused", "left_undone"):
+            _wait_to_be_told(replica, event, "the file of the Postgres URL is empty")
+        secret.write_text(database_url)
+        wait_until(lambda: cluster.events("become")[-1].epoch > epoch, 60, replica.describe)
+        cluster.wait_for_leader()
+        assert replica.sidecar.running
+        cluster.check()
+
+
+def _set_read_only(url: str, value: str) -> None:
+    """For all sessions, at once; ours may write all the same."""
+    options = "-c default_transaction_read_only=off"
+    with psycopg.connect(url, autocommit=True, options=options) as connection:
+        connection.execute(f"ALTER SYSTEM SET default_transaction_read_only = {value}")
+        connection.execute("SELECT pg_reload_conf()")
+
+
+def _wait_to_be_told(replica: Replica, event: str, problem: str) -> None:
+    def told() -> bool:
+        lines = [line for line in replica.log() if line["event"] == event]
+        return any(problem in line.get("problem", "") for line in lines)
+
+    wait_until(told, 60, lambda: f"{event} {problem}\n{replica.describe()}")
+
+
 def _says(replica: Replica, event: str) -> bool:
     return any(line["event"] == event for line in replica.log())
 

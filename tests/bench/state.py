@@ -140,7 +140,7 @@ async def bare_connections(
     async with await psycopg.AsyncConnection.connect(url, autocommit=True) as admin:
         await admin.execute("CREATE TABLE bare (key text PRIMARY KEY, value bytea NOT NULL)")
     for _ in range(number):
-        free.put_nowait(await connect(url, purpose="bench"))
+        free.put_nowait(await connect(lambda: url, purpose="bench"))
     yield free
     while not free.empty():
         await free.get_nowait().close()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from time import monotonic
 
 import psycopg
 import pytest
@@ -16,6 +16,7 @@ from sidecar.adapters.postgres.leader_lock import LeaderLock
 from sidecar.adapters.postgres.membership import Membership
 from sidecar.adapters.postgres.migrate import migrate
 from sidecar.model.election_words import (
+    Blocked,
     Inspect,
     Inspected,
     Ping,
@@ -30,6 +31,7 @@ from sidecar.model.election_words import (
 )
 from sidecar.model.errors import SidecarError, StoreUnavailable, WrongServer
 from sidecar.model.identity import Identity
+from tests.lab.pooler import pooler
 
 TIMERS = Timers(ping=0.6, lease=1.9, server_lease=2.5, poll=0.5, grace=2.0)
 
@@ -222,16 +224,79 @@ async def test_a_release_under_an_old_epoch_says_nothing_about_the_new_one(
 async def test_a_frozen_writer_does_not_block_the_takeover(
     database_url: str, identity: Identity
 ) -> None:
-    """G8: a fenced write that sits idle in its transaction is ended."""
+    """G8: a fenced write that sits idle in its transaction is ended, by the second attempt."""
     group_id = identity.groups["default"]
     writer = await psycopg.AsyncConnection.connect(database_url)
     await writer.execute("SELECT 1 FROM baton.term WHERE group_id = %s FOR SHARE", (group_id,))
     async with _session(database_url) as lock:
         await _poll(lock, identity)
-        async with asyncio.timeout(2):
-            await _taken(lock, group_id)
+        answers = [await lock.execute(Takeover(group_id)) for _ in range(3)]
+        assert answers[0] == Blocked()
+        assert isinstance(answers[-1], Taken)
     with pytest.raises(psycopg.OperationalError):
         await writer.execute("SELECT 1")
+    await writer.close()
+
+
+async def test_a_transaction_that_only_reads_is_left_alone(
+    database_url: str, identity: Identity
+) -> None:
+    """A backup reads `term` for hours, and blocks nobody."""
+    group_id = identity.groups["default"]
+    reader = await psycopg.AsyncConnection.connect(database_url)
+    await reader.execute("SELECT 1 FROM baton.term")
+    writer = await psycopg.AsyncConnection.connect(database_url)
+    await writer.execute("SELECT 1 FROM baton.term WHERE group_id = %s FOR SHARE", (group_id,))
+    async with _session(database_url) as lock:
+        await _poll(lock, identity)
+        async with asyncio.timeout(30):
+            while await lock.execute(Takeover(group_id)) == Blocked():
+                pass
+    with pytest.raises(psycopg.OperationalError):
+        await writer.execute("SELECT 1")
+    await reader.execute("SELECT 1")
+    await writer.close()
+    await reader.close()
+
+
+async def test_a_writer_that_has_just_paused_is_left_alone(
+    database_url: str, database: Database, identity: Identity
+) -> None:
+    """Between two statements of a living process, too, it is idle in its transaction."""
+    async with asyncio.timeout(60):
+        while True:  # until the machine was quick enough
+            writer = await psycopg.AsyncConnection.connect(database_url)
+            started_at = monotonic()
+            await writer.execute("SELECT 1 FROM baton.term FOR SHARE")
+            await database.fetch("election/clear_blockers", {})
+            if monotonic() - started_at < 0.5:
+                break
+            await writer.close()
+    await writer.execute("SELECT 1")
+    await writer.close()
+
+
+async def test_a_writer_at_work_blocks_the_takeover_of_its_group_only(
+    database_url: str, identity: Identity
+) -> None:
+    """G8: one attempt is one answer; the session and what else it holds go on."""
+    default, other = identity.groups["default"], identity.groups["other"]
+    writer = await psycopg.AsyncConnection.connect(database_url)
+    await writer.execute("SELECT 1 FROM baton.term WHERE group_id = %s FOR SHARE", (other,))
+    writing = asyncio.create_task(writer.execute("SELECT pg_sleep(60)"))
+    timers = replace(TIMERS, server_lease=60.0)  # it is not silence that ends it
+    async with _session(database_url, timers=timers) as lock:
+        await _poll(lock, identity)
+        epoch = (await _taken(lock, default)).epoch
+        for _ in range(4):
+            assert await lock.execute(Takeover(other)) == Blocked()
+            pinged = await lock.execute(Ping((default,), (epoch,)))
+            assert isinstance(pinged, Pinged)
+            assert pinged.group_ids == {default}
+        writer.cancel()
+        await asyncio.gather(writing, return_exceptions=True)
+        await writer.rollback()
+        await _taken(lock, other)
     await writer.close()
 
 
@@ -286,38 +351,20 @@ async def test_a_read_only_server_is_refused(database_url: str, identity: Identi
             pass
 
 
+async def test_tables_without_an_installation_are_told(
+    database_url: str, identity: Identity
+) -> None:
+    """G8: the row of `meta` may be back at the next try."""
+    async with await psycopg.AsyncConnection.connect(database_url) as connection:
+        await connection.execute("DELETE FROM baton.meta")
+    with pytest.raises(StoreUnavailable, match=r"baton\.meta is empty"):
+        async with _session(database_url):
+            pass
+
+
 async def test_a_pooler_is_refused(database_url: str, identity: Identity) -> None:
     """G11: a pooler tells the client a process id of its own making; so does this one."""
-    async with _pooler(database_url) as url:
+    async with pooler(database_url) as url:
         with pytest.raises(WrongServer, match="leads through a connection pooler"):
             async with _session(url):
                 pass
-
-
-@asynccontextmanager
-async def _pooler(url: str) -> AsyncIterator[str]:
-    """Passes everything on, but rewrites the backend's process id as poolers do."""
-    match = re.search(r"@([\d.]+):(\d+)/", url)
-    assert match
-    host, port = match[1], int(match[2])
-
-    async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while data := await reader.read(65536):
-            at = data.find(b"K\x00\x00\x00")
-            writer.write(data if at < 0 else data[: at + 5] + b"\x00\x00\x00\x07" + data[at + 9 :])
-        writer.close()
-
-    done: list[asyncio.StreamWriter] = []
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        upstream_reader, upstream_writer = await asyncio.open_connection(host, port)
-        done.extend((writer, upstream_writer))
-        await asyncio.gather(pass_on(reader, upstream_writer), pass_on(upstream_reader, writer))
-
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    own_port = server.sockets[0].getsockname()[1]
-    async with server:
-        yield url.replace(f"{host}:{port}", f"127.0.0.1:{own_port}")
-        for writer in done:
-            writer.close()
-            await asyncio.gather(writer.wait_closed(), return_exceptions=True)

@@ -9,7 +9,8 @@ import pytest
 
 from sidecar.adapters.postgres import migrate as module
 from sidecar.adapters.postgres.migrate import check_compatible, migrate, migrations, newest_version
-from sidecar.model.errors import IncompatibleSchema, SidecarError
+from sidecar.model.errors import IncompatibleSchema, SidecarError, WrongServer
+from tests.lab.pooler import pooler
 
 
 async def _rows(url: str, query: str) -> list[tuple[object, ...]]:
@@ -77,6 +78,22 @@ async def test_it_waits_for_a_locked_table_without_blocking_others(
         await _rows(database_url, "SELECT count(*) FROM baton.beat")
     await holder.close()
     assert await work == ["change"]
+
+
+async def test_it_does_nothing_through_a_pooler(database_url: str) -> None:
+    """There its lock would hold nobody off, and its settings would be somebody else's."""
+    async with pooler(database_url) as url:
+        with pytest.raises(WrongServer, match="leads through a connection pooler"):
+            await migrate(url, "baton")
+    assert await _rows(database_url, "SELECT to_regnamespace('baton')") == [(None,)]
+
+
+async def test_tables_whose_version_is_lost_are_left_alone(database_url: str) -> None:
+    await migrate(database_url, "baton")
+    async with await psycopg.AsyncConnection.connect(database_url) as connection:
+        await connection.execute("DELETE FROM baton.meta")
+    with pytest.raises(IncompatibleSchema, match=r"baton\.meta is empty"):
+        await migrate(database_url, "baton")
 
 
 def test_tables_too_old_are_refused_with_the_way_out() -> None:

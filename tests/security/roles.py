@@ -30,6 +30,7 @@ NEED_OWNER = frozenset(
         "test_without_tables_it_says_what_to_do",
         "test_two_schemas_never_meet",
         "test_a_read_only_server_is_refused",
+        "test_tables_without_an_installation_are_told",
     }
 )
 

@@ -120,7 +120,7 @@ def test_a_sidecar_speaks_tls_on_every_connection(
 
 async def _refusal(url: str) -> str:
     with pytest.raises(StoreUnavailable) as caught:
-        await discard(await connect(url, purpose="test", seconds=10))
+        await discard(await connect(lambda: url, purpose="test", seconds=10))
     return str(caught.value)
 
 

@@ -1,5 +1,7 @@
 """The pure election: each move of its diagram, and each way a term can end."""
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -10,6 +12,7 @@ from sidecar.model.election_words import (
     Backend,
     Beat,
     Become,
+    Blocked,
     CancelBecome,
     CancelWork,
     Connect,
@@ -33,12 +36,14 @@ from sidecar.model.election_words import (
     StartWork,
     Statement,
     Taken,
+    Takeover,
     Timers,
 )
-from sidecar.model.spreading import wait_seconds
+from sidecar.model.spreading import LOOK_AGAIN_SECONDS, WAIT_SECONDS_MAX, wait_seconds
 from sidecar.model.term import LossReason, Term
 
 G = 7
+OTHER = 8
 EPOCH = 1000
 TERM = Term("default", G, EPOCH)
 OLD = Beat(900, 5, "1")
@@ -48,10 +53,12 @@ T = Timers()
 class Driver:
     """Feeds one election by hand; time only passes when a test says so."""
 
-    def __init__(self, timers: Timers = T, **options: bool) -> None:
+    def __init__(
+        self, timers: Timers = T, *, groups: Mapping[str, int] | None = None, **options: bool
+    ) -> None:
         self.now = 100.0
         self.election = Election("me", timers, lambda: 0.0, **options)
-        self.election.join({"default": G}, self.now)
+        self.election.join(groups or {"default": G}, self.now)
         self.election.app_is(True, self.now)
         self.election.tick(self.now)
         assert self.election.effects() == [Connect()]
@@ -176,6 +183,105 @@ def test_a_lower_rank_waits_before_it_tries() -> None:
     assert waits == pytest.approx([0.0, place])
 
 
+# ── several groups ──────────────────────────────────────────────────────────────────────────────
+
+_FREE = Holder(900, "gone", "", clean=True)
+
+
+def _several() -> Driver:
+    """Both groups are free, and known to be."""
+    driver = Driver(groups={"default": G, "other": OTHER})
+    driver.answer([Polled(g, False, _FREE, OLD) for g in (G, OTHER)])
+    assert driver.election.looks_around(driver.now)
+    return driver
+
+
+def test_several_groups_are_tried_after_a_second_look_at_who_else_starts() -> None:
+    driver = _several()
+    driver.election.runners_seen([], driver.now)
+    driver.now += LOOK_AGAIN_SECONDS
+    assert driver.ask() is None
+    driver.election.runners_seen([], driver.now)
+    assert driver.ask() == Poll((G, OTHER), (G, OTHER))
+
+
+def test_several_groups_wait_for_the_second_look_no_longer_than_for_a_rank() -> None:
+    driver = _several()
+    assert driver.election.wake_at() == driver.now + WAIT_SECONDS_MAX
+    driver.now = driver.election.wake_at()
+    assert driver.ask() == Poll((G, OTHER), (G, OTHER))
+
+
+def test_the_rank_counts_from_the_second_look() -> None:
+    driver = _several()
+    driver.now += LOOK_AGAIN_SECONDS
+    driver.election.runners_seen([RunnerSeen("a", True, 0.0)], driver.now)
+    # "a" is the first choice for both.
+    assert driver.ask() is None
+    assert driver.election.wake_at() == pytest.approx(driver.now + WAIT_SECONDS_MAX)
+
+
+def test_an_app_that_turns_healthy_begins_the_campaign_anew() -> None:
+    driver = _several()
+    driver.election.app_is(False, driver.now)
+    driver.now += 60.0
+    driver.election.app_is(True, driver.now)
+    assert driver.election.looks_around(driver.now)
+    assert driver.ask() == Poll((G, OTHER), ())
+
+
+def _leaders(starts: Mapping[str, float], groups: Mapping[str, int]) -> dict[int, str]:
+    """Who leads what in the end, if runners with healthy apps start at these times."""
+    elections: dict[str, Election] = {}
+    looks_at, holders = dict(starts), dict.fromkeys(groups.values(), _FREE)
+    locks: dict[int, str] = {}
+
+    def result(name: str, statement: Statement, now: float) -> Result:
+        match statement:
+            case Poll():
+                tried = {g: locks.setdefault(g, name) == name for g in statement.try_ids}
+                return [Polled(g, tried.get(g, False), holders[g], OLD) for g in statement.read_ids]
+            case Takeover():
+                holders[statement.group_id] = Holder(EPOCH, name, "", clean=False)
+                return Taken(EPOCH, OLD, True, "1", "1")
+            case Ping():
+                return Pinged(frozenset(statement.group_ids))
+        return Done()
+
+    for step in range(200):
+        now = 100.0 + step / 100
+        for name in (name for name, start in starts.items() if now >= start):
+            if name not in elections:
+                election = elections[name] = Election(name, T, lambda: 0.0)
+                election.join(groups, now)
+                election.app_is(True, now)
+                election.tick(now)
+                election.connected_now(now)
+            election = elections[name]
+            if now >= looks_at[name]:
+                seen = [RunnerSeen(other, True, 0.0) for other in elections if other != name]
+                election.runners_seen(seen, now)
+                looks_at[name] = now + (LOOK_AGAIN_SECONDS if election.looks_around(now) else 5.0)
+            while statement := election.next_statement(now):
+                answer = result(name, statement, now)
+                election.answered(statement, answer, sent_at=now, now=now)
+    return locks
+
+
+def test_groups_spread_over_runners_that_start_together() -> None:
+    """Nobody takes them all, whatever the names; who starts a second later finds them taken."""
+    groups = {f"group-{n}": n for n in range(1, 7)}
+    leading = []
+    for n in range(20):
+        starts = {f"a-{n}": 100.0, f"b-{n}": 100.1, f"c-{n}": 100.19}
+        led = Counter(_leaders(starts, groups).values())
+        assert sum(led.values()) == len(groups)
+        leading.append(len(led))
+    assert min(leading) > 1
+    assert leading.count(3) > 15
+    assert _leaders({"a": 100.0, "b": 101.0}, groups) == dict.fromkeys(groups.values(), "a")
+
+
 # ── candidate ───────────────────────────────────────────────────────────────────────────────────
 
 
@@ -230,6 +336,87 @@ def test_a_candidate_pings_and_may_give_up(driver: Driver) -> None:
     driver.election.stop(driver.now)
     assert driver.effects() == []
     assert driver.ask() == Release(G, EPOCH, clean=False)
+
+
+def _leads_one_and_takes_the_other() -> Driver:
+    driver = _several()
+    driver.now += WAIT_SECONDS_MAX
+    driver.answer([Polled(G, True, _FREE, OLD), Polled(OTHER, False, _FREE, OLD)])
+    driver.taken(clean=True)
+    driver.election.became(TERM, True, driver.now)
+    assert driver.phase() is Phase.LEADING
+    driver.election.released_elsewhere(OTHER, driver.now)
+    driver.answer([Polled(OTHER, True, _FREE, OLD)])
+    driver.effects()
+    return driver
+
+
+def _block(driver: Driver, seconds: float) -> list[Statement]:
+    """What is asked for while a write holds the row of `other`, and first after that time."""
+    asked, until = [], driver.now + seconds
+    while isinstance(statement := driver.ask(), Takeover | Ping) and driver.now < until:
+        asked.append(statement)
+        sent_at, blocked = driver.now, isinstance(statement, Takeover)
+        driver.now += 0.5 if blocked else 0.0
+        result = Blocked() if blocked else Pinged(frozenset({G}))
+        driver.election.answered(statement, result, sent_at=sent_at, now=driver.now)
+        driver.election.tick(driver.now)
+    assert statement
+    return [*asked, statement]
+
+
+def test_a_blocked_takeover_costs_no_other_group() -> None:
+    """G8: a write may hold the row for as long as a lease; pings go in between."""
+    driver = _leads_one_and_takes_the_other()
+    again, ping = [Takeover(OTHER)] * 2, Ping((G,), (EPOCH,))
+    asked = _block(driver, T.lease - 0.1)
+    assert asked == [*again, ping, *again, ping, *again, ping]
+    driver.election.answered(ping, Pinged(frozenset({G})), sent_at=driver.now, now=driver.now)
+    assert driver.phase() is Phase.LEADING
+
+
+def test_a_takeover_blocked_for_too_long_is_left_to_others() -> None:
+    """G1: unlocked, with `clean` as it was; the term next to it goes on."""
+    driver = _leads_one_and_takes_the_other()
+    acquired_at = driver.now
+    asked = _block(driver, 60.0)
+    assert asked[-1] == Release(OTHER, 0, clean=False)
+    assert driver.now - acquired_at == pytest.approx(T.server_lease)
+    assert driver.phase() is Phase.LEADING
+    assert driver.effects() == []
+
+
+def test_a_takeover_succeeds_when_the_row_is_free() -> None:
+    """G1: the grace counts from the lock, however long the row was held."""
+    driver = Driver()
+    driver.polled(locked=True)
+    acquired_at = driver.now
+    driver.answer(Blocked(), after=0.5)
+    driver.taken(found=replace(OLD, sequence=6))
+    assert driver.phase() is Phase.CANDIDATE
+    assert driver.election.wake_at() <= acquired_at + T.grace
+    driver.ping()
+    assert driver.pass_time(acquired_at + T.grace - driver.now - 0.01) == []
+    assert driver.pass_time(0.02) == [Become(TERM, T.callback_timeout)]
+
+
+def test_blocked_takeovers_take_turns_and_polls_are_not_kept_waiting() -> None:
+    """G8: what else there is to do on the session is done first."""
+    driver = Driver(groups={"default": G, "other": OTHER, "third": 9})
+    driver.now += WAIT_SECONDS_MAX
+    rows = [Polled(g, g != 9, Holder(900, "x", "", clean=False), OLD) for g in (G, OTHER, 9)]
+    driver.answer(rows)
+    asked = []
+    for _ in range(6):
+        statement = driver.ask()
+        assert statement
+        asked.append(statement)
+        sent_at, poll = driver.now, isinstance(statement, Poll)
+        driver.now += 0.0 if poll else 0.5
+        answer: Result = rows[2:] if poll else Blocked()
+        driver.election.answered(statement, answer, sent_at=sent_at, now=driver.now)
+    first, second, poll_third = Takeover(G), Takeover(OTHER), Poll((9,), (9,))
+    assert asked == [first, second, poll_third, first, second, poll_third]
 
 
 # ── becoming ────────────────────────────────────────────────────────────────────────────────────

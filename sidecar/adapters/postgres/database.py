@@ -25,6 +25,7 @@ from typing import Any, LiteralString
 
 from sidecar.adapters.postgres.queries import Queries
 from sidecar.adapters.postgres.session import (
+    BACKEND_PID,
     Connection,
     behind_pooler,
     bounded,
@@ -36,7 +37,6 @@ from sidecar.model.errors import SidecarError, StoreUnavailable
 
 Row = dict[str, Any]
 IDLE_SECONDS_MAX = 5.0
-_PROBE: LiteralString = "SELECT pg_backend_pid() AS pid"
 
 
 @dataclass(slots=True)
@@ -167,10 +167,10 @@ class Database:
             await self._throw_away(self._idle.pop(0))
 
     async def _connect(self, seconds: float) -> _Pooled:
-        connection = await connect(self._url(), purpose="pool", seconds=min(seconds, 3.0))
+        connection = await connect(self._url, purpose="pool", seconds=min(seconds, 3.0))
         self._open += 1
         try:
-            rows = await fetch(connection, _PROBE, None, seconds)
+            rows = await fetch(connection, BACKEND_PID, None, seconds)
             timeouts = self._timeouts(local=behind_pooler(connection, rows[0]["pid"]))
             if timeouts.startswith("SET LOCAL"):
                 # A pooler may move prepared statements between servers.

@@ -19,7 +19,6 @@ import psycopg
 from sidecar.adapters.postgres.queries import Queries
 from sidecar.adapters.postgres.session import (
     Connection,
-    behind_pooler,
     connect,
     discard,
     fetch,
@@ -28,6 +27,7 @@ from sidecar.adapters.postgres.session import (
 from sidecar.model.election_words import (
     Backend,
     Beat,
+    Blocked,
     Done,
     Holder,
     Inspect,
@@ -47,7 +47,6 @@ from sidecar.model.election_words import (
 from sidecar.model.errors import StoreUnavailable, WrongServer
 
 OLDEST_SERVER = 140000
-_TAKEOVER_ATTEMPTS = 3
 
 
 class LeaderLock:
@@ -78,7 +77,7 @@ class LeaderLock:
         await self.close()
         milliseconds = f"{round(self._timers.server_lease * 1000)}ms"
         connection = await connect(
-            self._url(),
+            self._url,
             purpose="lock",
             seconds=self._timers.lease,
             tcp_user_timeout_seconds=self._timers.server_lease,
@@ -136,25 +135,23 @@ class LeaderLock:
         ]
 
     @_execute.register
-    async def _takeover(self, takeover: Takeover) -> Taken:
+    async def _takeover(self, takeover: Takeover) -> Taken | Blocked:
         self._warned = False
-        for _ in range(_TAKEOVER_ATTEMPTS):
-            try:
-                rows = await self._fetch(
-                    "election/takeover",
-                    group_id=takeover.group_id,
-                    runner_id=self._runner_id,
-                    host=self._host,
-                )
-            except StoreUnavailable as error:
-                if not isinstance(error.__cause__, psycopg.errors.LockNotAvailable):
-                    raise
-                await self._fetch("election/clear_blockers")
-            else:
-                if self._warned:
-                    raise StoreUnavailable("the takeover was not replicated to the standby")
-                return _taken(rows)
-        raise StoreUnavailable("the term row stayed locked")
+        try:
+            rows = await self._fetch(
+                "election/takeover",
+                group_id=takeover.group_id,
+                runner_id=self._runner_id,
+                host=self._host,
+            )
+        except StoreUnavailable as error:
+            if not isinstance(error.__cause__, psycopg.errors.LockNotAvailable):
+                raise
+            await self._fetch("election/clear_blockers")
+            return Blocked()
+        if self._warned:
+            raise StoreUnavailable("the takeover was not replicated to the standby")
+        return _taken(rows)
 
     @_execute.register
     async def _ping(self, ping: Ping) -> Pinged:
@@ -209,12 +206,9 @@ class LeaderLock:
 
     async def _examined(self, connection: Connection) -> int:
         rows = await fetch(connection, self._queries["election/session"], {}, self._timers.lease)
+        if not rows:
+            raise StoreUnavailable(f"the table {self._queries.schema}.meta is empty")
         facts = rows[0]
-        if behind_pooler(connection, facts["pid"]):
-            raise WrongServer(
-                "postgres.direct_url leads through a connection pooler, where a session lock can"
-                " move to another client; point it at the server itself"
-            )
         if facts["in_recovery"] or facts["read_only"]:
             raise WrongServer(
                 "postgres.direct_url leads to a read-only server; point it at the primary"

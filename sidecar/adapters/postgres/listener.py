@@ -109,7 +109,7 @@ class Hints:
         while True:
             connection: Connection | None = None
             try:
-                connection = await connect(self._url(), purpose="listen")
+                connection = await connect(self._url, purpose="listen")
                 await fetch(connection, f'LISTEN "{self._channel}"', None, 5.0)
                 pause = first
                 self._wake_all()

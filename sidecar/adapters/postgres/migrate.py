@@ -78,8 +78,11 @@ def check_compatible(*, schema_version: int, oldest_reader: int) -> None:
 
 
 async def migrate(url: str, schema: str, *, seconds: float = 120.0) -> list[str]:
-    """Apply what is missing; the names of what was applied. Safe to run from many pods at once."""
-    connection = await connect(url, purpose="migrate", settings={"lock_timeout": "500ms"})
+    """Apply what is missing; the names of what was applied. Safe to run from many pods at once.
+
+    Raises WrongServer behind a pooler, where the lock of the one at work would be nobody's.
+    """
+    connection = await connect(lambda: url, purpose="migrate", settings={"lock_timeout": "500ms"})
     try:
         return await _migrate(connection, Queries(schema), monotonic() + seconds)
     finally:
@@ -95,8 +98,13 @@ async def _migrate(connection: Connection, queries: Queries, deadline: float) ->
         if not await _has_schema(connection, queries):
             await _execute(connection, f'CREATE SCHEMA IF NOT EXISTS "{queries.schema}"')
         await _execute(connection, queries.qualified(_CREATE_META))
-    meta = (await fetch(connection, queries.qualified(_READ_META), None, _STATEMENT_SECONDS))[0]
-    oldest = meta["oldest_reader"]
+    rows = await fetch(connection, queries.qualified(_READ_META), None, _STATEMENT_SECONDS)
+    if not rows:
+        raise IncompatibleSchema(
+            f"the table {queries.schema}.meta is empty, and nobody else knows the version of the"
+            " tables: restore its row"
+        )
+    meta, oldest = rows[0], rows[0]["oldest_reader"]
     if oldest > newest_version():
         check_compatible(schema_version=meta["schema_version"], oldest_reader=oldest)
     for migration in migrations():

@@ -3,9 +3,11 @@
 Guarantees:
 - no statement outlives its client-side deadline: the socket is shut down hard, because cancelling
   a psycopg call on a half-open connection returns many seconds late;
-- every failure leaves as one of our errors; a connection lost after a commit was sent is
-  `AnswerLost`;
+- every failure but a broken constraint leaves as one of our errors; a connection lost after a
+  commit was sent is `AnswerLost`;
+- a connection on which the server refuses to write is ended: the next may lead to the primary;
 - the URL is asked for at each connect, so that a changed secret is used at the next one;
+- session settings are never made through a pooler, where they would be somebody else's;
 - an instant beyond what Python knows (infinity, before Christ) is read as the nearest that it does:
   one such row must not keep all others from being read.
 """
@@ -13,11 +15,11 @@ Guarantees:
 import asyncio
 import os
 import socket
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from traceback import clear_frames
-from typing import Any, TypeVar
+from typing import Any, LiteralString, TypeVar
 
 import psycopg
 from psycopg.abc import AdaptContext, Buffer
@@ -25,7 +27,7 @@ from psycopg.adapt import Loader
 from psycopg.pq import Format
 from psycopg.rows import DictRow, dict_row
 
-from sidecar.model.errors import AnswerLost, StoreRefused, StoreUnavailable
+from sidecar.model.errors import AnswerLost, StoreRefused, StoreUnavailable, WrongServer
 
 T = TypeVar("T")
 Connection = psycopg.AsyncConnection[DictRow]
@@ -33,23 +35,24 @@ Connection = psycopg.AsyncConnection[DictRow]
 CONNECT_SECONDS = 3.0
 # A dead peer must be noticed by the kernel too, not only by our own deadlines.
 KEEPALIVE: dict[str, Any] = {"keepalives_idle": 1, "keepalives_interval": 1, "keepalives_count": 3}
+BACKEND_PID: LiteralString = "SELECT pg_backend_pid() AS pid"
 _FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 
 async def connect(
-    url: str,
+    url: Callable[[], str],
     *,
     purpose: str,
     seconds: float = CONNECT_SECONDS,
     settings: Mapping[str, str] | None = None,
     tcp_user_timeout_seconds: float = 4.0,
 ) -> Connection:
-    """An autocommit connection; `settings` are set by a statement, as poolers allow no options."""
-    connection, problem = None, ""
+    """An autocommit connection; one with session `settings` must not lead through a pooler."""
+    text, connection, problem = _text(url), None, ""
     try:
         async with asyncio.timeout(seconds):
             connection = await psycopg.AsyncConnection.connect(
-                url,
+                text,
                 autocommit=True,
                 row_factory=dict_row,
                 connect_timeout=max(2, round(seconds)),
@@ -57,7 +60,7 @@ async def connect(
                 application_name=f"baton {purpose}",
                 **KEEPALIVE,
             )
-    except (asyncio.CancelledError, TimeoutError, psycopg.Error, OSError) as error:
+    except (asyncio.CancelledError, TimeoutError, psycopg.Error, OSError, ValueError) as error:
         # An error keeps the frames it came through, which keep the half-open connection: until
         # nobody remembers the error, and a collector of garbage comes by.
         clear_frames(error.__traceback__)
@@ -68,15 +71,34 @@ async def connect(
         raise StoreUnavailable(problem)
     connection.adapters.register_loader("timestamptz", _NearestInstant)
     if settings:
-        assignments = "SELECT " + ", ".join(
-            f"set_config('{k}', '{v}', false)" for k, v in settings.items()
-        )
         try:
-            await bounded(connection, connection.execute(assignments.encode()), seconds)
-        except StoreUnavailable:
-            hang_up(connection)
+            await _refuse_pooler(connection, seconds)
+            await _set(connection, settings, seconds)
+        except BaseException:
+            await discard(connection)
             raise
     return connection
+
+
+def _text(url: Callable[[], str]) -> str:
+    try:
+        return url()
+    except OSError as error:  # it says what is wrong with the file, and nothing of what is in it
+        raise StoreUnavailable(f"the file of the Postgres URL {_one_line(error)}") from None
+
+
+async def _refuse_pooler(connection: Connection, seconds: float) -> None:
+    rows = await fetch(connection, BACKEND_PID, None, seconds)
+    if behind_pooler(connection, rows[0]["pid"]):
+        raise WrongServer(
+            "postgres.direct_url leads through a connection pooler, where a session lock can"
+            " move to another client; point it at the server itself"
+        )
+
+
+async def _set(connection: Connection, settings: Mapping[str, str], seconds: float) -> None:
+    assignments = ", ".join(f"set_config('{k}', '{v}', false)" for k, v in settings.items())
+    await fetch(connection, f"SELECT {assignments}".encode(), None, seconds)
 
 
 class _NearestInstant(Loader):
@@ -132,6 +154,9 @@ async def bounded(connection: Connection, work: Awaitable[T], seconds: float) ->
         raise AnswerLost(f"no answer from Postgres within {seconds:g} s")
     try:
         return task.result()
+    except psycopg.errors.ReadOnlySqlTransaction as error:
+        connection.pgconn.finish()
+        raise StoreUnavailable(f"Postgres is read-only: {_one_line(error)}") from error
     except psycopg.Error as error:
         raise _translated(connection, error) from error
 
@@ -141,13 +166,13 @@ def _translated(connection: Connection, error: psycopg.Error) -> Exception:
     if connection.closed or connection.broken:
         return AnswerLost(_one_line(error))
     match error:
-        case psycopg.OperationalError() | psycopg.InterfaceError():
+        case psycopg.IntegrityError():
+            return error
+        case psycopg.OperationalError() | psycopg.InterfaceError() | psycopg.InternalError():
             return StoreUnavailable(_one_line(error))
-        case psycopg.ProgrammingError() | psycopg.DataError():
+        case _:
             # A missing table or privilege, a damaged row: not healed by a retry.
             return StoreRefused(_one_line(error))
-        case _:
-            return error
 
 
 async def fetch(

@@ -1,7 +1,11 @@
 -- clear_blockers: end sessions that sit idle in a transaction with a row of `term` locked.
--- They are fenced writes of a frozen process; the server would end them too, but later.
+-- They are fenced writes of a frozen process; the server would end them too, but later. A locked row
+-- shows as the table's lock: RowShareLock or more. Whoever only reads (pg_dump) blocks nothing, and a
+-- live writer pauses less than 500 ms between two statements.
 SELECT pg_terminate_backend(activity.pid)
 FROM pg_locks AS locks JOIN pg_stat_activity AS activity ON activity.pid = locks.pid
 WHERE locks.locktype = 'relation' AND locks.relation = 'baton.term'::regclass
   AND locks.database = (SELECT oid FROM pg_database WHERE datname = current_database())
-  AND activity.state LIKE 'idle in transaction%%' AND activity.pid <> pg_backend_pid();
+  AND locks.mode NOT IN ('AccessShareLock', 'ShareUpdateExclusiveLock')
+  AND activity.state LIKE 'idle in transaction%%'
+  AND activity.state_change < clock_timestamp() - interval '500 ms' AND activity.pid <> pg_backend_pid();
