@@ -3,7 +3,7 @@
 Guarantees: the app gets the state and the checkpoints as they were committed last, read after the
 run was claimed; a state that cannot be read is read again and never replaced by the initial one;
 nothing is sent once the term cannot be trusted; an attempt ends at its timeout whatever the app
-does.
+does, counted from when there is a connection to it: until then nothing was delivered.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ class Invocation:
 
 class App(Protocol):
     async def execute(self, invocation: Invocation) -> Answer:
-        """Call the app; being cancelled cancels the call."""
+        """Call the app; being cancelled cancels the call. Connecting does not count as calling."""
 
 
 class States(Protocol):
@@ -52,11 +52,13 @@ class Callback:
         states: States,
         checkpoints: Checkpoints,
         *,
+        connect_seconds: float = 0.0,
         trusted: Callable[[Delivery], bool] = lambda _: True,
     ) -> None:
         self._app = app
         self._states = states
         self._checkpoints = checkpoints
+        self._connect_seconds = connect_seconds
         self._trusted = trusted
 
     async def execute(self, delivery: Delivery) -> Answer:
@@ -72,7 +74,8 @@ class Callback:
         if not seconds:
             return await self._app.execute(invocation)
         try:
-            async with asyncio.timeout(seconds):
+            # The app's edge keeps the limit, from the connection on; this holds if it does not.
+            async with asyncio.timeout(self._connect_seconds + seconds):
                 return await self._app.execute(invocation)
         except TimeoutError:
             return CallFailed("DEADLINE_EXCEEDED", f"no answer within {seconds:g} s")

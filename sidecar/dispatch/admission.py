@@ -21,7 +21,7 @@ from sidecar.model.term import Term
 class Admitted:
     start: tuple[int, ...]  # may begin now
     replaced: bool  # some that run were asked to end
-    look_again: bool  # some have ended here: others may begin
+    look_again: bool  # some have ended here: others may begin, or come into sight
 
 
 async def admit(store: RunStore, term: Term) -> Admitted:
@@ -30,21 +30,25 @@ async def admit(store: RunStore, term: Term) -> Admitted:
     skip: list[int] = []
     replace: set[int] = set()
     waiting: set[int] = set()
-    contenders = sorted(await store.contended(term), key=attrgetter("schedule_id"))
+    due = await store.contended(term)
+    if expired := any(contender.overdue for contender in due):
+        count_ended(await store.expire(term))
+    contenders = sorted((c for c in due if not c.overdue), key=attrgetter("schedule_id"))
     for _, group in groupby(contenders, key=attrgetter("schedule_id")):
         rivals = list(group)
         decided = _decided(rivals)
         start.extend(decided.start)
         skip.extend(decided.skip)
         if decided.replace:
-            # What runs is asked to end; what waits for a retry ends here.
-            replace.update(run_id for rival in rivals for run_id in rival.running_ids)
-            waiting.update(run_id for rival in rivals for run_id in rival.waiting_ids)
+            # What runs is asked to end; what waits for a retry ends here. Backfilled ones go on.
+            for rival in rivals:
+                replace.update({*rival.running_ids} - {*rival.backfill_ids})
+                waiting.update({*rival.waiting_ids} - {*rival.backfill_ids})
     if ending := {*skip, *waiting}:
         count_ended(await store.skip(term, sorted(ending), SkipReason.OVERLAP, "overlap"))
     if replace:
         await store.ask_replacement(term, sorted(replace))
-    return Admitted(tuple(start), bool(replace), bool(ending))
+    return Admitted(tuple(start), bool(replace), bool(ending) or expired)
 
 
 def _decided(rivals: Sequence[Contender]) -> Admission:

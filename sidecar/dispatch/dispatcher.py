@@ -197,7 +197,7 @@ class _Shift:
         taken = self.tools.slots.take(wanted, self.woken)
         if not taken:
             return POLL_SECONDS
-        left, probe = taken, self.tools.breaker.began()
+        left, probe = taken, self.tools.breaker.began(now)
         try:
             claim = await self._claim(taken)
             left -= self._begin(claim, completions, probe=probe)
@@ -208,6 +208,9 @@ class _Shift:
             if left == taken:
                 self.tools.breaker.abandoned(probe=probe)
         self.backlog = not left
+        if claim.overdue:
+            await self._expire()
+            return 0.0
         return self._nap(claim) if left else 0.0
 
     async def _begin_admitted(self, most: int, completions: Completions, *, probe: bool) -> int:

@@ -24,6 +24,7 @@ class Claim:
     now: datetime
     next_due_at: datetime | None  # the next run that waits
     contended: bool  # runs are due whose executions must not overlap
+    overdue: bool = False  # ticks were left out that grew too old: they are to expire
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,8 @@ class Contender:
     backfill: bool
     running_ids: tuple[int, ...]  # other runs of the schedule
     waiting_ids: tuple[int, ...]
+    backfill_ids: tuple[int, ...] = ()  # those of both that were backfilled
+    overdue: bool = False  # a tick that grew too old before it was begun: it is to expire
 
 
 @dataclass(frozen=True, slots=True)

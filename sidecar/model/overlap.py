@@ -1,8 +1,8 @@
 """What a run does while another run of the same schedule is not over yet.
 
 An execution is in progress from its first delivery to its outcome, waits for a retry included.
-Backfilled ticks follow the policy in one point only: they never overlap; they are never skipped for
-it, they wait.
+Backfilled ticks follow the policy in one point only: they never overlap; they are neither skipped
+nor replaced for it, they wait and are waited for.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ class Admission:
 
     start: tuple[int, ...] = ()
     skip: tuple[int, ...] = ()
-    replace: bool = False  # what is in progress is to be cancelled
+    replace: bool = False  # what is in progress is to be cancelled, if it was not backfilled
 
 
 def admission(policy: Overlap, candidates: Sequence[Candidate], *, busy: bool) -> Admission:
@@ -45,7 +45,8 @@ def admission(policy: Overlap, candidates: Sequence[Candidate], *, busy: bool) -
     if policy is Overlap.REPLACE and ticks:
         older, newest = tuple(ticks[:-1]), ticks[-1]
         if busy or begun:
-            return Admission(skip=older, replace=True)
+            going_on = tuple(c.run_id for c in candidates if c.begun and c.backfill)
+            return Admission(start=going_on, skip=older, replace=True)
         return Admission(start=(newest,), skip=older)
     start = begun
     if not busy and not begun and fresh:

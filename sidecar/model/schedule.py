@@ -95,6 +95,13 @@ class Timing:
             tick = self.at if self.at and self.at > after else None
         return self._within(tick)
 
+    @property
+    def never_ticks(self) -> bool:
+        """No tick lies in its window, whatever the time is now."""
+        if self.at is not None or self.end_at is None:
+            return False  # an `at` outside of its window is none, and a cron without an end fires
+        return self.next_tick(_EPOCH - _MICROSECOND) is None
+
     def ticks(self, after: datetime, until: datetime) -> Iterator[datetime]:
         """The ticks in (after, until], oldest first."""
         tick = self.next_tick(after)

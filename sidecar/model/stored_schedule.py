@@ -130,7 +130,7 @@ def updated(stored: StoredSchedule[D], definition: D, cluster: str, now: datetim
         return Change(placed(changed, after, now), recount=stored.retired_at is not None)
     if before == after:
         return _accounted(stored, changed, cluster, now)
-    return _closed(stored, changed, cluster, now, SkipReason.OPERATOR)
+    return _closed(stored, changed, cluster, now, _passed_over_as(stored))
 
 
 def paused(stored: StoredSchedule[D], note: str, cluster: str, now: datetime) -> Change[D]:
@@ -147,8 +147,7 @@ def resumed(stored: StoredSchedule[D], cluster: str, now: datetime) -> Change[D]
 
 def retired(stored: StoredSchedule[D], cluster: str, now: datetime) -> Change[D]:
     """No more ticks; what was due and not begun is skipped."""
-    reason = SkipReason.PAUSED if stored.idle else SkipReason.OPERATOR
-    skipped = _passed(stored, cluster, now, reason)
+    skipped = _passed(stored, cluster, now, _passed_over_as(stored))
     watermark = max(now, stored.watermark)
     after = replace(stored, watermark=watermark, next_tick=None, next_due_at=None)
     return Change(after, skipped, retire=True)
@@ -169,6 +168,11 @@ def _readable_timing(stored: StoredSchedule[D], cluster: str) -> Timing | None:
         return stored_timing(stored, cluster)
     except DamagedRow:
         return None
+
+
+def _passed_over_as(stored: StoredSchedule[D]) -> SkipReason:
+    """What an operator's change does to due ticks; those of a pause would not have run anyway."""
+    return SkipReason.PAUSED if stored.idle else SkipReason.OPERATOR
 
 
 def _accounted(

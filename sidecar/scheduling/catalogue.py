@@ -7,10 +7,11 @@ and after (G4).
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 
 from sidecar.config.work import Schedule
+from sidecar.model.duration import format_duration
 from sidecar.model.errors import FailedPrecondition, InvalidArgument, NotFound
 from sidecar.model.run import PAYLOAD_BYTES_MAX
 from sidecar.model.schedule import Timing
@@ -32,18 +33,25 @@ TEXT_BYTES_MAX = 255
 
 
 class Schedules:
-    def __init__(self, store: ScheduleStore, hints: Hints, *, cluster: str) -> None:
+    def __init__(
+        self,
+        store: ScheduleStore,
+        hints: Hints,
+        *,
+        cluster: str,
+        history_seconds: float = 7 * 86_400.0,
+    ) -> None:
         self._store = store
         self._hints = hints
         self._cluster = cluster
+        self._history_seconds = history_seconds
 
     async def create(self, definition: Schedule) -> Stored:
         checked(definition, self._cluster)
         now = await self._store.now()
         change = created(definition, "api", self._cluster, now)
         if change.after.next_tick is None:
-            field = "schedule.at" if definition.at else "schedule.end_at"
-            raise InvalidArgument(field, "lies in the past: there would never be a tick")
+            raise _nothing_left(definition, now)
         await self._store.create(change)
         return await self._changed(definition.name)
 
@@ -109,6 +117,7 @@ class Schedules:
         """Queue runs for the ticks in [from_at, to_at) that were passed over without a row.
 
         Those after the watermark are the leader's: it still gives each of them its one row (G4).
+        Those whose rows may have been pruned are refused: they may have run.
         """
         if from_at >= to_at:
             raise InvalidArgument("to_at", "must be after from_at")
@@ -116,12 +125,25 @@ class Schedules:
         def decide(stored: Stored, now: datetime) -> Sequence[datetime]:
             if to_at > now:
                 raise InvalidArgument("to_at", "must not be in the future")
+            self._check_history(stored, from_at, to_at, now)
             until = min(to_at, stored.watermark + datetime.resolution)
             return _ticks_between(stored_timing(stored, self._cluster), from_at, until)
 
         run_ids = await self._store.backfill(_name(name), decide)
         self._hints.notify("runs")
         return run_ids
+
+    def _check_history(
+        self, stored: Stored, from_at: datetime, to_at: datetime, now: datetime
+    ) -> None:
+        kept_from = now - timedelta(seconds=self._history_seconds)
+        lived_from = max(from_at, stored.created_at or from_at)
+        if lived_from < min(to_at, kept_from):
+            raise InvalidArgument(
+                "from_at",
+                f"lies before {kept_from.isoformat(timespec='seconds')}: runs are kept for "
+                f"{format_duration(self._history_seconds)}, and what ran earlier is not known",
+            )
 
     async def preview(
         self, target: str | Schedule, *, count: int, after: datetime | None
@@ -142,6 +164,13 @@ class Schedules:
     async def _changed(self, name: str) -> Stored:
         self._hints.notify("schedules")
         return await self._store.get(name)
+
+
+def _nothing_left(definition: Schedule, now: datetime) -> InvalidArgument:
+    if not definition.at and definition.end_at and definition.end_at > now:
+        return InvalidArgument("schedule.end_at", "there is no tick between now and then")
+    field = "schedule.at" if definition.at else "schedule.end_at"
+    return InvalidArgument(field, "lies in the past: there would never be a tick")
 
 
 _END = datetime.max.replace(tzinfo=UTC)

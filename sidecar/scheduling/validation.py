@@ -24,10 +24,13 @@ def checked(definition: Schedule, cluster: str, place: str = "schedule") -> Timi
     _check_state(definition, place)
     try:
         policy_of(definition)
-        return timing_of(definition, cluster)
+        timing = timing_of(definition, cluster)
     except InvalidArgument as error:
         field = place if error.field == "schedule" else f"{place}.{error.field}"
         raise InvalidArgument(field, error.problem) from None
+    if timing.never_ticks:
+        raise InvalidArgument(f"{place}.end_at", "never ticks between start_at and end_at")
+    return timing
 
 
 def _check_values(section: Any, place: str) -> None:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -141,6 +142,97 @@ async def test_a_run_that_kills_every_leader_fails_after_twenty_deliveries(lab: 
     assert "20 deliveries" in row["error"]
 
 
+async def test_a_run_of_a_schedule_that_was_deleted_is_not_delivered_again(lab: Lab) -> None:
+    """G4: whoever executed it is gone, and nobody wants it any more."""
+    await queued(lab)
+    await lab.runs.claim(await lab.term(), limit=1)
+    await catalogue(lab).delete("hourly")
+    app = FakeApp()
+    async with lab.leading(app):
+        (row,) = await lab.ended()
+    assert (row["outcome"], row["reason"], app.calls) == ("skipped", "operator", [])
+
+
+async def test_a_run_of_a_schedule_that_is_back_is_delivered_again(lab: Lab) -> None:
+    """G5: retired by an older file in a rollout, and named again before the leader changed."""
+    await queued(lab)
+    await lab.runs.claim(await lab.term(), limit=1)
+    await catalogue(lab).delete("hourly")
+    await lab.add()
+    async with lab.leading(FakeApp()):
+        (row,) = await lab.ended()
+    assert (row["outcome"], row["attempt"]) == ("succeeded", 2)
+
+
+async def moved_away(lab: Lab, states: Sequence[str]) -> tuple[Term, Claim]:
+    """Runs begun in the group `other`, by a living leader; then their schedule left it."""
+    await queued(lab, replace(EVERY_HOUR, group="other"), count=len(states))
+    term = await lab.term("other")
+    claim = await lab.runs.claim(term, limit=10)
+    await lab.sql(
+        """UPDATE baton.term SET clean = false, runner_id = 'holder'
+           WHERE group_id = %(group_id)s""",
+        group_id=term.group_id,
+    )
+    await lab.sql(
+        """INSERT INTO baton.runner (runner_id, cluster_id, host, version, campaigning)
+           VALUES ('holder', %(cluster_id)s, '', '', true)""",
+        cluster_id=lab.identity.cluster_id,
+    )
+    await catalogue(lab).update(EVERY_HOUR)
+    for delivery, state in zip(claim.deliveries, states, strict=True):
+        if state == "waiting":  # it failed after its schedule had gone
+            again = Verdict(used_retry=True, error="no", cause="retry")
+            await lab.runs.complete(term, [Report(delivery, again)])
+    return term, claim
+
+
+async def test_a_run_begun_before_its_schedule_moved_is_left_to_who_executes_it(lab: Lab) -> None:
+    """G5: the leader of the old group ends it; nobody else begins it meanwhile."""
+    term, claim = await moved_away(lab, ["running"])
+    app = FakeApp()
+    async with lab.leading(app):
+        await asyncio.sleep(0.3)
+        assert len(await lab.runs.complete(term, [report(claim)])) == 1
+    assert app.calls == []
+
+
+@pytest.mark.parametrize(
+    "gone",
+    [
+        "UPDATE baton.term SET clean = true WHERE runner_id = 'holder'",
+        "UPDATE baton.runner SET seen_at = seen_at - interval '61 s'",
+        "DELETE FROM baton.runner",
+    ],
+    ids=["released", "unseen", "left"],
+)
+async def test_runs_come_along_from_a_group_that_nobody_leads(lab: Lab, gone: str) -> None:
+    """G3, G4, G5: a group that no file names any more keeps no run; one completion is accepted."""
+    old, claim = await moved_away(lab, ["running", "waiting"])
+    await lab.sql(gone)
+    app = FakeApp()
+    async with lab.leading(app):
+        rows = await lab.ended(2)
+    assert [(row["outcome"], row["attempt"]) for row in rows] == [("succeeded", 2)] * 2
+    assert {row["group_id"] for row in rows} == {lab.identity.groups["default"]}
+    assert {call.delivery.idempotency_key for call in app.calls} == {
+        delivery.idempotency_key for delivery in claim.deliveries
+    }
+    # Nobody has taken the old term away from its holder: it is the attempt that is over.
+    assert await lab.runs.complete(old, [report(claim)]) == {}
+
+
+async def test_what_was_left_in_a_group_that_nobody_leads_ends_with_its_schedule(lab: Lab) -> None:
+    """G4: group and schedule left the file together; any leader of the cluster ends the run."""
+    await moved_away(lab, ["running"])
+    await lab.sql("UPDATE baton.schedule SET group_id = (SELECT group_id FROM baton.run)")
+    await catalogue(lab).delete("hourly")
+    assert (await lab.runs.requeue(await lab.term())).count == 0
+    await lab.sql("DELETE FROM baton.runner")
+    ended = await lab.runs.requeue(await lab.term())
+    assert [(e.outcome, e.reason) for e in ended.ended] == [("skipped", "operator")]
+
+
 async def test_the_leader_steps_down_when_it_is_fenced(lab: Lab) -> None:
     """G3: a write refused under the current term ends it."""
     await queued(lab)
@@ -245,6 +337,28 @@ async def test_the_breaker_stops_hammering_an_app_that_fails_every_call(lab: Lab
     assert (outcomes.count("failed"), outcomes.count("succeeded")) == (3, 7)
 
 
+async def test_a_probe_that_takes_hours_does_not_keep_others_waiting(lab: Lab) -> None:
+    """A handler that fails opened the breaker; the app works, and the oldest run is a long one."""
+    await queued(lab, replace(EVERY_HOUR, name="bad", retry=Retry(attempts=1)), count=3)
+    app = FakeApp()
+
+    async def handler(invocation: Invocation) -> Answer:
+        match invocation.delivery.name:
+            case "bad":
+                return CallFailed("UNKNOWN", "no")
+            case "long":
+                return await forever(invocation)
+        return Succeeded()
+
+    app.handler = handler
+    async with lab.leading(app, breaker=Breaker(3, 0.5)):
+        await lab.ended(3)
+        await queued(lab, replace(EVERY_HOUR, name="long"))
+        await queued(lab, replace(EVERY_HOUR, name="quick"), count=3)
+        await lab.ended(6)
+    assert [call.delivery.name for call in app.calls[3:]] == ["long", "quick", "quick", "quick"]
+
+
 async def test_what_was_claimed_ahead_is_not_called_once_the_breaker_is_open(lab: Lab) -> None:
     """It never reached the app: it waits, and uses up no delivery."""
     await queued(lab, count=20)
@@ -340,6 +454,40 @@ async def test_overlap_policies(
     found, app = await outcomes_of_three(lab, policy)
     assert found == list(expected)
     assert app.running_most == at_once
+
+
+async def test_a_backfilled_run_is_not_replaced(lab: Lab) -> None:
+    """G4: the tick waits until it has ended, its retry included."""
+    await lab.add(replace(overlapping("replace"), retry=QUICK))
+    await backfilled(lab)
+    go, app = asyncio.Event(), FakeApp()
+
+    async def handler(invocation: Invocation) -> Answer:
+        await go.wait()
+        return CallFailed("INTERNAL", "once") if len(app.calls) == 1 else Succeeded()
+
+    app.handler = handler
+    async with lab.leading(app):
+        await lab.until(lambda rows: rows[0]["state"] == "running")
+        await catalogue(lab).trigger("hourly", payload=None, request_id="")
+        await asyncio.sleep(0.3)
+        assert [row["state"] for row in await lab.rows()] == ["running", "queued"]
+        go.set()
+        rows = await lab.ended(2)
+    assert [(row["outcome"], row["attempt"]) for row in rows] == [
+        ("succeeded", 2),
+        ("succeeded", 1),
+    ]
+    assert (app.cancelled, app.running_most) == ([], 1)
+
+
+async def backfilled(lab: Lab) -> None:
+    await lab.sql(
+        """INSERT INTO baton.run (cluster_id, group_id, kind, name, schedule_id, tick, state,
+               due_at, overlap, backfill)
+           SELECT cluster_id, group_id, 'schedule', name, id, now() - interval '5 hours', 'queued',
+               now(), definition ->> 'overlap', true FROM baton.schedule"""
+    )
 
 
 # ── cancel, retry, drain ────────────────────────────────────────────────────────────────────────
@@ -534,6 +682,50 @@ async def test_a_queued_tick_that_grew_too_old_is_a_misfire(lab: Lab) -> None:
     ]
     schedule = await lab.sql("SELECT missed_total FROM baton.schedule")
     assert schedule == [{"missed_total": 1}]
+
+
+@pytest.mark.parametrize("overlap", ["allow", "queue", "skip"])
+@pytest.mark.parametrize(
+    ("limits", "seconds"),
+    [
+        ({"skip_if_older_than_seconds": 60.0}, 60.0),
+        ({"catch_up": "none"}, 10.0),
+        ({"catch_up": "none", "skip_if_older_than_seconds": 5.0}, 5.0),
+    ],
+)
+async def test_a_tick_that_grew_too_old_while_it_waited_for_a_slot_is_a_misfire(
+    lab: Lab, limits: dict[str, Any], seconds: float, overlap: str
+) -> None:
+    """G4: it was queued in time, and would begin too late; the younger one is still in time."""
+    await queued(lab, replace(EVERY_HOUR, name="busy"))
+    await lab.add(replace(overlapping(overlap), **limits))
+    go, app = asyncio.Event(), FakeApp()
+
+    async def handler(invocation: Invocation) -> Answer:
+        if invocation.delivery.name == "busy":
+            await go.wait()
+        return Succeeded()
+
+    app.handler = handler
+    async with lab.leading(app, slots=Slots(1)):
+        await lab.until(lambda rows: rows[0]["state"] == "running")
+        for age in (seconds - 0.3, 0.0):
+            await lab.sql(
+                """INSERT INTO baton.run (cluster_id, group_id, kind, name, schedule_id, tick,
+                       state, due_at, overlap)
+                   SELECT cluster_id, group_id, 'schedule', name, id, at, 'queued', at,
+                       definition ->> 'overlap'
+                   FROM baton.schedule, (SELECT clock_timestamp() - make_interval(
+                       secs => %(age)s) AS at) AS born WHERE name = 'hourly'""",
+                age=age,
+            )
+        await asyncio.sleep(0.4)
+        go.set()
+        await lab.ended(3)
+    rows = await lab.rows("hourly")
+    assert [(row["outcome"], row["reason"]) for row in rows] == [("skipped", "misfire"), RAN]
+    (schedule,) = await lab.sql("SELECT missed_total FROM baton.schedule WHERE name = 'hourly'")
+    assert schedule == {"missed_total": 1}
 
 
 async def test_what_was_missed_while_a_run_was_under_way_is_told_to_the_next(lab: Lab) -> None:

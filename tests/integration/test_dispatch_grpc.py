@@ -1,7 +1,8 @@
 """The Execute call against a real gRPC app."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -14,7 +15,7 @@ from sidecar._proto.baton.v1 import callback_pb2, callback_pb2_grpc, runs_pb2
 from sidecar.adapters.grpc_app import AppLink
 from sidecar.adapters.grpc_execute import GrpcExecute
 from sidecar.adapters.tokens import Token
-from sidecar.callback import Invocation
+from sidecar.callback import Callback, Invocation
 from sidecar.config.secret import SecretSource
 from sidecar.model.run import (
     CallFailed,
@@ -28,6 +29,7 @@ from sidecar.model.run import (
     RunRef,
     Succeeded,
 )
+from tests.integration.runs_lab import NoStates
 
 TICK = datetime(2027, 1, 2, 3, 4, 5, 600_000, tzinfo=UTC)
 RUN = Delivery(
@@ -41,6 +43,7 @@ RUN = Delivery(
     metadata=ExecutionMetadata(last_run_at=TICK, run_count=4, missed_count=2, average_seconds=1.5),
     state_version=2,
 )
+LIMITED = replace(RUN, limits=Limits(timeout_seconds=0.5))
 
 
 class ToyApp(callback_pb2_grpc.AppCallbackServicer):
@@ -73,14 +76,20 @@ def address(unused_tcp_port_factory: Callable[[], int]) -> str:
     return f"127.0.0.1:{unused_tcp_port_factory()}"
 
 
-@pytest.fixture
-async def app(address: str) -> AsyncIterator[ToyApp]:
+@asynccontextmanager
+async def _serving(address: str) -> AsyncIterator[ToyApp]:
     server, app = grpc.aio.server(), ToyApp()
     callback_pb2_grpc.add_AppCallbackServicer_to_server(app, server)
     server.add_insecure_port(address)
     await server.start()
     yield app
     await server.stop(0)
+
+
+@pytest.fixture
+async def app(address: str) -> AsyncIterator[ToyApp]:
+    async with _serving(address) as app:
+        yield app
 
 
 @pytest.fixture
@@ -93,6 +102,16 @@ async def link(address: str) -> AsyncIterator[AppLink]:
 @pytest.fixture
 def execute(link: AppLink) -> GrpcExecute:
     return GrpcExecute(link, cluster="c", runner_id="r", connect_seconds=10.0)
+
+
+class NoCheckpoints:
+    async def checkpoints(self, run_ids: Sequence[int]) -> Mapping[int, tuple[Checkpoint, ...]]:
+        return {}
+
+
+def _callback(link: AppLink, connect_seconds: float) -> Callback:
+    execute = GrpcExecute(link, cluster="c", runner_id="r", connect_seconds=connect_seconds)
+    return Callback(execute, NoStates(), NoCheckpoints(), connect_seconds=connect_seconds)
 
 
 async def test_the_app_is_told_everything(app: ToyApp, execute: GrpcExecute) -> None:
@@ -151,6 +170,23 @@ async def test_an_app_that_is_not_there_was_not_delivered_to(link: AppLink) -> N
     execute = GrpcExecute(link, cluster="c", runner_id="r", connect_seconds=0.3)
     answer = await execute.execute(Invocation(RUN))
     assert answer == CallFailed("UNAVAILABLE", "no connection to the app", delivered=False)
+
+
+async def test_an_app_that_is_not_there_is_no_timeout(link: AppLink) -> None:
+    """A limit shorter than the time to connect: undeliverable, which uses up no retry."""
+    answer = await _callback(link, connect_seconds=1.0).execute(LIMITED)
+    assert answer == CallFailed("UNAVAILABLE", "no connection to the app", delivered=False)
+
+
+async def test_the_limit_counts_from_the_connection(link: AppLink, address: str) -> None:
+    callback = _callback(link, connect_seconds=10.0)
+    early = asyncio.create_task(callback.execute(LIMITED))
+    await asyncio.sleep(2 * LIMITED.limits.timeout_seconds)
+    async with _serving(address) as app:
+        assert await early == Succeeded()
+        app.seconds = 60.0
+        answer = await callback.execute(LIMITED)
+        assert answer == CallFailed("DEADLINE_EXCEEDED", "no answer within 0.5 s")
 
 
 async def test_the_deadline_is_the_apps_too(app: ToyApp, execute: GrpcExecute) -> None:

@@ -5,10 +5,12 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from time import monotonic
+from typing import Any, cast
 
 import pytest
 
 from sidecar.adapters.postgres.definitions import from_json, to_json
+from sidecar.adapters.postgres.runs import PostgresRuns
 from sidecar.config.work import Retry, Schedule, State
 from sidecar.model.errors import (
     AlreadyExists,
@@ -24,6 +26,12 @@ from tests.integration.runs_lab import EVERY_HOUR, FakeApp, Lab, Row, laboratory
 
 MINUTELY = Schedule(name="minutely", every_seconds=60.0)
 HOUR = timedelta(hours=1)
+NEVER = Schedule(  # no 1 June lies in its window
+    name="never",
+    cron="0 0 1 6 *",
+    start_at=datetime(2027, 1, 1, tzinfo=UTC),
+    end_at=datetime(2027, 1, 2, tzinfo=UTC),
+)
 
 
 def mid_minute() -> Schedule:
@@ -294,6 +302,101 @@ async def test_a_name_is_taken_once(schedules: Schedules) -> None:
         await schedules.create(EVERY_HOUR)
 
 
+def unknown(lab: Lab, *groups: str) -> None:
+    """This runner's file names them no longer, or not yet."""
+    known = {name: n for name, n in lab.identity.groups.items() if name not in groups}
+    lab.identity = replace(lab.identity, groups=known)
+
+
+async def test_a_schedule_of_a_group_that_this_runner_does_not_have(
+    lab: Lab, schedules: Schedules
+) -> None:
+    """An old pod in a rollout that adds a group: its operators can do everything but move it."""
+    await lab.add(replace(EVERY_HOUR, group="other"))
+    await lab.add(replace(EVERY_HOUR, name="here"))
+    unknown(lab, "other")
+    assert (await schedules.pause("hourly", "")).paused
+    assert not (await schedules.resume("hourly")).paused
+    stored = await schedules.update(replace(EVERY_HOUR, group="other", payload=b"new"))
+    assert (stored.definition.group, stored.definition.payload) == ("other", b"new")
+    with pytest.raises(InvalidArgument) as refused:
+        await schedules.update(replace(EVERY_HOUR, name="here", group="other"))
+    assert refused.value.field == "schedule.group"
+    await schedules.delete("hourly")
+    assert set(await living(schedules)) == {"here"}
+
+
+async def test_another_group_takes_what_waits(lab: Lab, schedules: Schedules) -> None:
+    """G4: no run is left in a group that may have no leader any more; what runs stays there."""
+    await lab.add(EVERY_HOUR)
+    for _ in range(4):
+        await schedules.trigger("hourly", payload=None, request_id="")
+    old = await lab.term()
+    await lab.runs.claim(old, limit=2, admitted=[])
+    await lab.sql(
+        """UPDATE baton.run SET state = 'waiting', due_at = now() WHERE id =
+           (SELECT min(id) FROM baton.run WHERE state = 'running')"""
+    )
+    await schedules.update(replace(EVERY_HOUR, group="other"))
+    groups = {number: name for name, number in lab.identity.groups.items()}
+    assert sorted((row["state"], groups[row["group_id"]]) for row in await lab.rows()) == [
+        ("queued", "other"),
+        ("queued", "other"),
+        ("running", "default"),
+        ("waiting", "other"),
+    ]
+    assert not (await lab.runs.claim(old, limit=9, admitted=[])).deliveries
+    async with lab.leading(FakeApp(), group="other"):
+        rows = await lab.ended(3)
+    assert {row["outcome"] for row in rows} == {"succeeded"}
+
+
+@pytest.mark.parametrize("round_", range(5))
+async def test_a_run_is_claimed_in_its_old_group_or_moved(
+    lab: Lab, schedules: Schedules, round_: int
+) -> None:
+    """G4: a leader that claims while the group changes has the run, or the new group has it."""
+    await lab.add(EVERY_HOUR)
+    for _ in range(40):
+        await schedules.trigger("hourly", payload=None, request_id="")
+    old, new = await lab.term(), await lab.term("other")
+    moved = asyncio.create_task(schedules.update(replace(EVERY_HOUR, group="other")))
+    claims = [
+        asyncio.create_task(lab.runs.claim(term, limit=2, admitted=[]))
+        for _ in range(10)
+        for term in (old, new)
+    ]
+    claimed = [
+        (delivery.ref.run_id, term.group_id)
+        for claim, term in zip(await asyncio.gather(*claims), [old, new] * 10, strict=True)
+        for delivery in claim.deliveries
+    ]
+    await moved
+    rows = await lab.rows()
+    running = {r["id"]: r["group_id"] for r in rows if r["state"] == "running"}
+    assert sorted(claimed) == sorted(running.items())
+    assert {r["attempt"] for r in rows if r["state"] == "running"} <= {1}
+    assert {r["group_id"] for r in rows if r["state"] == "queued"} <= {new.group_id}
+
+
+async def test_a_claim_in_progress_keeps_its_runs(lab: Lab, schedules: Schedules) -> None:
+    """G4: the change of a group waits for the old leader's claim, and leaves it what it has."""
+    await lab.add(EVERY_HOUR)
+    for _ in range(2):
+        await schedules.trigger("hourly", payload=None, request_id="")
+    old, new = await lab.term(), await lab.term("other")
+    async with lab.database.transaction() as transaction:
+        claiming = PostgresRuns(cast(Any, transaction), lab.who)
+        (delivery,) = (await claiming.claim(old, limit=1, admitted=[])).deliveries
+        moving = asyncio.create_task(schedules.update(replace(EVERY_HOUR, group="other")))
+        await asyncio.sleep(0.3)
+        assert not moving.done()
+    await moving
+    found = {row["id"]: (row["state"], row["group_id"]) for row in await lab.rows()}
+    assert found.pop(delivery.ref.run_id) == ("running", old.group_id)
+    assert list(found.values()) == [("queued", new.group_id)]
+
+
 async def test_trigger_is_safe_to_repeat(lab: Lab, schedules: Schedules) -> None:
     await schedules.create(EVERY_HOUR)
     asked = [schedules.trigger("hourly", payload=b"p", request_id="r1") for _ in range(5)]
@@ -347,6 +450,52 @@ async def test_backfill_runs_one_after_the_other_where_nothing_may_overlap(
     assert app.running_most == 1
 
 
+async def test_backfill_beside_a_long_history(lab: Lab, schedules: Schedules) -> None:
+    """Its cost goes by what is asked for, not by that times what is there."""
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    await lab.add(replace(MINUTELY, start_at=start))
+    began = monotonic()
+    await lab.sql(
+        """INSERT INTO baton.run (cluster_id, group_id, kind, name, schedule_id, tick, tick_last,
+               tick_count, state, outcome, reason, due_at, finished_at)
+           SELECT cluster_id, group_id, 'schedule', name, id, tick,
+               CASE WHEN n %% 600 = 0 THEN tick + interval '9 minutes' END,
+               CASE WHEN n %% 600 = 0 THEN 10 ELSE 1 END,
+               'ended', 'skipped', 'paused', tick, tick
+           FROM baton.schedule, generate_series(0, 60000) AS n,
+               LATERAL (SELECT %(start)s::timestamptz + n * interval '1 minute') AS at (tick)
+           WHERE n %% 600 NOT BETWEEN 1 AND 59""",
+        start=start,
+    )
+    written = monotonic()
+    from_at = start + timedelta(minutes=59_400)  # ten ticks share a row, fifty have none
+    run_ids = await schedules.backfill("minutely", from_at, from_at + timedelta(minutes=1000))
+    assert monotonic() - written < written - began, "it took longer than writing the history"
+    asked = {from_at + timedelta(minutes=n) for n in range(1000)}
+    there = {from_at + timedelta(minutes=n) for n in (*range(10), *range(60, 610))}
+    queued = [row["tick"] for row in await lab.rows() if row["backfill"]]
+    assert set(queued) == asked - there
+    assert len(run_ids) == len(queued)
+
+
+async def test_backfill_ends_where_the_history_was_pruned(lab: Lab, schedules: Schedules) -> None:
+    """G4: a tick whose row may be gone is not run again; those before the schedule had none."""
+    await lab.add(EVERY_HOUR)
+    await lab.sql("UPDATE baton.schedule SET created_at = now() - interval '9 days'")
+    now, day = await lab.schedules.now(), timedelta(days=1)
+    for from_at, to_at in ((now - 8 * day, now - 7.5 * day), (now - 10 * day, now - 8 * day)):
+        with pytest.raises(InvalidArgument) as refused:
+            await schedules.backfill("hourly", from_at, to_at)
+        assert refused.value.field == "from_at"
+        assert "7d" in refused.value.problem
+    assert await lab.rows() == []
+    assert len(await schedules.backfill("hourly", now - 6 * day, now - 5 * day)) == 24
+    assert len(await schedules.backfill("hourly", now - 12 * day, now - 11 * day)) == 24
+    await lab.add(replace(EVERY_HOUR, name="young"))
+    await lab.sql("UPDATE baton.schedule SET created_at = now() - interval '2 days'")
+    assert len(await schedules.backfill("young", now - 8 * day, now - day)) == 7 * 24
+
+
 async def test_bad_input_names_its_field_and_changes_nothing(
     lab: Lab, schedules: Schedules
 ) -> None:
@@ -385,7 +534,10 @@ async def test_bad_input_names_its_field_and_changes_nothing(
             schedules.create(replace(EVERY_HOUR, name="a", state=State(schema={"type": "x"}))),
         ),
         ("schedule.at", schedules.create(Schedule(name="a", at=now - HOUR))),
+        ("schedule.at", schedules.create(Schedule(name="a", at=now - HOUR, end_at=now + HOUR))),
         ("schedule.end_at", schedules.create(replace(EVERY_HOUR, name="a", end_at=now - HOUR))),
+        ("schedule.end_at", schedules.create(replace(NEVER, name="a"))),
+        ("schedule.end_at", schedules.update(replace(NEVER, name="hourly"))),
         ("schedule.group", schedules.create(replace(EVERY_HOUR, name="a", group="nowhere"))),
         ("name", schedules.get("a\0b")),
         ("payload", schedules.trigger("hourly", payload=b"x" * 300_000, request_id="")),
@@ -403,6 +555,24 @@ async def test_bad_input_names_its_field_and_changes_nothing(
         "hourly"
     ]
     assert await lab.rows() == []
+
+
+async def test_a_window_without_a_tick_is_told_as_it_is(lab: Lab, schedules: Schedules) -> None:
+    """G11: never a tick, none left, over: three sentences, each of them true."""
+    now = await lab.schedules.now()
+    yearly = Schedule(name="a", cron=f"0 0 1 {(now.month + 5) % 12 + 1} *")
+    bad = {
+        "never ticks between start_at and end_at": NEVER,
+        "there is no tick between now and then": replace(yearly, end_at=now + HOUR),
+        "lies in the past: there would never be a tick": replace(yearly, end_at=now - HOUR),
+    }
+    for problem, definition in bad.items():
+        with pytest.raises(InvalidArgument) as refused:
+            await schedules.create(definition)
+        assert (refused.value.field, refused.value.problem) == ("schedule.end_at", problem)
+    await lab.add(yearly)
+    ended = await schedules.update(replace(yearly, end_at=now - HOUR))  # no more ticks: as asked
+    assert ended.next_tick is None
 
 
 async def test_preview_changes_nothing(lab: Lab, schedules: Schedules) -> None:
@@ -472,6 +642,25 @@ async def test_the_file_is_declarative(lab: Lab, schedules: Schedules, config: C
     assert await config.sync(named("a", "b"), 1)
     assert (await schedules.get("b")).watermark == retired.watermark
     assert (await schedules.get("b")).retired_at is None
+
+
+async def test_a_group_may_leave_the_file_together_with_its_schedules(
+    lab: Lab, schedules: Schedules, config: ConfigSync
+) -> None:
+    """G4: they are retired, one goes to another group, and later files are applied."""
+    gone = replace(EVERY_HOUR, name="gone", group="other")
+    goes = replace(EVERY_HOUR, name="goes", group="other")
+    assert await config.sync([*named("a"), gone, goes], 1)
+    await schedules.trigger("gone", payload=None, request_id="")
+    unknown(lab, "other")
+    assert await config.sync([*named("a", "new"), replace(goes, group="default")], 2)
+    found = await living(schedules)
+    assert {name: s.definition.group for name, s in found.items()} == dict.fromkeys(
+        ("a", "goes", "new"), "default"
+    )
+    assert told(await lab.rows()) == [("skipped", "operator", 1)]
+    assert await config.sync(named("a"), 3)
+    assert set(await living(schedules)) == {"a"}
 
 
 async def test_file_and_api_leave_each_other_alone(

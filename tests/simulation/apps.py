@@ -77,6 +77,7 @@ class App:
     on_lose: Conduct = Conduct.WELL
     failing_since: float | None = None  # since when health checks cannot succeed
     beliefs: dict[str, Belief] = field(default_factory=dict)
+    leftovers: dict[str, Belief] = field(default_factory=dict)  # of the process before this one
     lost: dict[str, int] = field(default_factory=dict)
     _backlog: list[Callable[[], None]] = field(default_factory=list)
     links: "list[ModelLink]" = field(default_factory=list)
@@ -162,6 +163,12 @@ class App:
         for link in self.links:
             link.disconnect()
 
+    def be_replaced(self) -> None:
+        """It closes its server and lives on, believing; another process answers in its place."""
+        self.leftovers = dict(self.beliefs)
+        self.stop()
+        self.start()
+
     def start(self) -> None:
         self.running = True
         for link in self.links:
@@ -170,6 +177,8 @@ class App:
 
 class ModelLink:
     """The connection of one sidecar process to its app."""
+
+    doubts = True  # what another process says of a term
 
     def __init__(self, process: Process, app: App, world: World, ledger: Ledger) -> None:
         self._process = process
@@ -180,6 +189,8 @@ class ModelLink:
         self._calls: list[asyncio.Future[Any]] = []
         self._state = asyncio.Event()  # set: connected
         self._broken = asyncio.Event()
+        self._connections_lost = 0
+        self._told_after: dict[Term, int] = {}
         self._network = Link(world, latency=_CALL_LATENCY)
         self.connect() if app.running else self.disconnect()
 
@@ -197,6 +208,7 @@ class ModelLink:
             self._back.close()
         self._state.clear()
         self._broken.set()
+        self._connections_lost += 1
         for call in self._calls:
             if not call.done():
                 call.set_exception(AppUnavailable("connection lost"))
@@ -219,6 +231,7 @@ class ModelLink:
     async def become_leader(self, term: Term, trusted_until: float, timeout: float) -> None:
         until = self._process.global_time(trusted_until)
         self._ledger.becoming(self._process, term)
+        self._told_after[term] = self._connections_lost
         try:
             await self._call(lambda reply: self._app.become(term, until, reply), timeout)
         finally:
@@ -226,7 +239,10 @@ class ModelLink:
 
     async def lose_leadership(self, term: Term, reason: LossReason, timeout: float) -> None:
         self._ledger.losing(self._process, term, reason)
+        told_after = self._told_after.pop(term, None)
         await self._call(lambda reply: self._app.lose(term, reply), timeout)
+        if self.doubts and told_after not in (None, self._connections_lost):
+            raise LeaderHandoffFailed("another process may have answered")
 
     async def execute(self, invocation: Invocation) -> Answer:
         if not self._state.is_set() or self._process.dead:

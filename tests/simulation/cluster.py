@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from sidecar.model.election import Election
 from sidecar.model.election_words import RunnerSeen, Timers
-from tests.simulation.apps import App
+from tests.simulation.apps import App, ModelLink
 from tests.simulation.invariants import Judge
 from tests.simulation.postgres_model import Server
 from tests.simulation.run_statements import RunStatements
@@ -27,6 +27,7 @@ class Parts:
     """What a planted bug replaces."""
 
     election: type[Election] = Election
+    link: type[ModelLink] = ModelLink
     server: type[Server] = Server
     run_statements: type[RunStatements] = RunStatements
     schedule_statements: type[ScheduleStatements] = ScheduleStatements
@@ -52,6 +53,7 @@ class Cluster:
             now=lambda: self.server.wall,
             seconds=lambda: world.now,
             stands=self.server.stands,
+            vacant=self.server.vacant,
             auditor=self.judge.work,
         )
         self.workload = Workload(world, self.tables, self.groups)
@@ -90,6 +92,7 @@ class Cluster:
         )
         runner.rebalance = self.rebalance
         runner.election_class = parts.election
+        runner.link_class = parts.link
         runner.on_stopped = self.judge.stopped
         return runner
 
@@ -173,6 +176,7 @@ class Cluster:
         self.server.up = True
         self.server.replicated = True
         self.server.full = False
+        self.server.rows_locked_until.clear()
         self.server.sessions_max = None
         self.server.stumble_probability = 0.0
         self.workload.resume()

@@ -219,6 +219,15 @@ def fill_the_disk(cluster: Cluster) -> None:
     cluster.later(world.between(_SHORT), setattr, server, "full", False)
 
 
+def lock_a_row(cluster: Cluster) -> None:
+    """A write sits on the row of a term while it changes hands."""
+    world, group_id = cluster.world, cluster.world.random.choice([*cluster.groups.values()])
+    seconds = world.between((0.3, 8.0))
+    world.note("fault_lock_a_row", group=group_id, seconds=round(seconds, 2))
+    cluster.server.rows_locked_until[group_id] = world.now + seconds
+    terminate(cluster)
+
+
 def cap_connections(cluster: Cluster) -> None:
     """Nobody new gets in: the connections are all taken."""
     world, server = cluster.world, cluster.server
@@ -280,6 +289,14 @@ def app_restarts(cluster: Cluster) -> None:
     world.note("fault_app_restart", app=app.name)
     app.stop()
     world.after(world.between(_SHORT), app.start)
+
+
+def app_replaced(cluster: Cluster) -> None:
+    """Its successor listens at once where it did; the old process is not gone yet."""
+    world, app = cluster.world, cluster.somebody().app
+    if app.running:
+        world.note("fault_app_replaced", app=app.name)
+        app.be_replaced()
 
 
 def app_troubled(cluster: Cluster) -> None:
@@ -393,12 +410,14 @@ ALWAYS: tuple[Fault, ...] = (
     slow_server,
     unreplicated,
     fill_the_disk,
+    lock_a_row,
     cap_connections,
     terminate,
     fail_over,
     app_fails_checks,
     app_misbehaves,
     app_restarts,
+    app_replaced,
     app_troubled,
     all_wedged,
     meddle,

@@ -43,8 +43,11 @@ class HealthJudge:
 
     def clock_stepped(self) -> None:
         now = self._world.now
+        stale = {key for key, at in self._stale_at.items() if now - at < LOOK_SECONDS}
+        # It may step there and back between two readings.
+        known = now - self._clock_stepped_at < READING_SECONDS
+        self._stale_before_step = stale | self._stale_before_step if known else stale
         self._clock_stepped_at = now
-        self._stale_before_step = {k for k, at in self._stale_at.items() if now - at < LOOK_SECONDS}
 
     def steps_down(self, process: str, group: str, since: float) -> None:
         """A sidecar gives its group up, which it has led since `since`, for staleness."""

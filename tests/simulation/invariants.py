@@ -91,8 +91,10 @@ class Judge:
 
     def believes(self, app: App, group: str, belief: Belief) -> None:
         now = self._world.now
-        for other in (r.app for r in self.runners if r.app is not app):
-            theirs = other.beliefs.get(group)
+        others = [(r.app, r.app.beliefs) for r in self.runners if r.app is not app]
+        others += [(r.app, r.app.leftovers) for r in self.runners]
+        for other, beliefs in others:
+            theirs = beliefs.get(group)
             if theirs and theirs.until > now and belief.until > now:
                 self._world.violated(
                     f"G1: {app.name} (epoch {belief.epoch}) leads {group} while {other.name}"

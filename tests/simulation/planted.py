@@ -15,6 +15,7 @@ from sidecar.model.ledger import Recorded, Report
 from sidecar.model.run import RunRef, RunState
 from sidecar.model.stored_schedule import ClaimedTicks, DueTicks
 from sidecar.model.term import LossReason, Term
+from tests.simulation.apps import ModelLink
 from tests.simulation.cluster import Parts
 from tests.simulation.postgres_model import Server
 from tests.simulation.run_statements import RunStatements
@@ -59,6 +60,12 @@ class AppMayBeDead(Election):
 
     def app_is(self, healthy: bool, now: float) -> None:
         super().app_is(healthy or self.app_healthy, now)
+
+
+class AnyProcessMayAnswer(ModelLink):
+    """What answers after the connection broke speaks for the app that was told of the term."""
+
+    doubts = False
 
 
 class NoFence(Server):
@@ -179,6 +186,7 @@ PLANTED = {
     "trust counts from the answer": (Parts(election=TrustCountsFromTheAnswer), "G1"),
     "clean on any timeline": (Parts(election=CleanOnAnyTimeline), "G1"),
     "every loss is clean": (Parts(election=EveryLossIsClean), "G1"),
+    "any process may answer": (Parts(link=AnyProcessMayAnswer), "G1"),
     "loss is not told": (Parts(election=LossIsNotTold), "order"),
     "app may be dead": (Parts(election=AppMayBeDead), "G9"),
     "no fence": (Parts(server=NoFence), "G3"),

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 from sidecar.model.election_words import (
     Backend,
     Beat,
+    Blocked,
     Done,
     Holder,
     Inspect,
@@ -40,6 +41,7 @@ _LOCKS_FREED_LATE_SECONDS = (0.02, 0.5)
 _SNAPSHOTS_MAX = 256
 _RATES = (0.98, 1.02)  # of its wall clock
 _WALL_START = datetime(2026, 1, 1, tzinfo=UTC)
+_LOCK_TIMEOUT_SECONDS = 0.5
 
 
 _NO_BEAT = Beat(0, 0, "")
@@ -136,6 +138,7 @@ class Server:
         self.sessions: dict[int, Session] = {}
         self.up = True
         self.full = False  # no space is left: whatever writes is refused
+        self.rows_locked_until: dict[int, float] = {}  # by writes that have their row of `term`
         self.sessions_max: int | None = None
         self.replicated = True  # False: a synchronous wait was cancelled, the commit only local
         self.on_notify: list[Callable[[int], None]] = []
@@ -191,6 +194,8 @@ class Server:
         seconds = self.world.between(_EXECUTION_SECONDS)
         if self.world.chance(self.stumble_probability):
             seconds = self.world.between(_STUMBLE_SECONDS)
+        if isinstance(request, Takeover | MarkClean):
+            seconds += min(self._locked_seconds(request.group_id), _LOCK_TIMEOUT_SECONDS)
         self.world.after(seconds, self._execute, session, request, snapshot)
 
     def client_left(self, session: Session) -> None:
@@ -298,8 +303,14 @@ class Server:
         self.world.note("locked", group=group_id, runner=session.client.runner_id)
         return True
 
-    def _takeover(self, session: Session, takeover: Takeover) -> Taken:
+    def _locked_seconds(self, group_id: int) -> float:
+        return max(0.0, self.rows_locked_until.get(group_id, 0.0) - self.world.now)
+
+    def _takeover(self, session: Session, takeover: Takeover) -> Taken | Blocked:
         group_id, found = takeover.group_id, self.rows[takeover.group_id]
+        if self._locked_seconds(group_id):
+            self.world.note("blocked", group=group_id, runner=session.client.runner_id)
+            return Blocked()
         epoch = self.next_epoch(found.epoch)
         beat = Beat(epoch, found.beat.sequence + 1, self.timeline)
         runner_id = session.client.runner_id
@@ -338,8 +349,10 @@ class Server:
             self.end(session, "reaped")
         return Done()
 
-    def _mark_clean(self, request: MarkClean) -> Done:
+    def _mark_clean(self, request: MarkClean) -> Done | StoreUnavailable:
         row = self.rows[request.group_id]
+        if self._locked_seconds(request.group_id):
+            return StoreUnavailable("canceling statement due to lock timeout")
         if row.epoch == request.epoch:
             self._commit(request.group_id, replace(row, clean=True, timeline=self.timeline))
             self.world.note("clean", group=request.group_id, epoch=request.epoch)
@@ -351,6 +364,10 @@ class Server:
             session.locks[request.group_id] = count - 1
         self.world.note("unlocked", group=request.group_id, runner=session.client.runner_id)
         return Done()
+
+    def vacant(self, group_id: int) -> int | None:
+        row = self.rows[group_id]
+        return row.epoch if row.clean else None
 
     def stands(self, group_id: int, epoch: int) -> bool:
         """The fence of a write under a term."""

@@ -1,6 +1,6 @@
 """What `queries/runs/*.sql` do to the tables: each method is one statement, or one transaction."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -27,7 +27,7 @@ from sidecar.model.run import (
     RunState,
     idempotency_key,
 )
-from sidecar.model.schedule import SkipReason
+from sidecar.model.schedule import CatchUp, CatchUpPolicy, SkipReason
 from sidecar.model.term import Term
 from tests.simulation.tables import CLUSTER, Execution, Run, Tables
 
@@ -52,7 +52,7 @@ class RunStatements:
 
     def requeue(self, term: Term, known: Collection[int] | None) -> Redelivered:
         self.fence(term)
-        changed = []
+        changed = [self._taken_back(run, term) for run in self._strays(term)]
         for run in self._db.live(term.group_id, RunState.RUNNING):
             lost = known is not None and run.epoch == term.epoch and run.id not in known
             if run.kind is not RunKind.SINGLETON and (run.epoch < term.epoch or lost):
@@ -61,20 +61,31 @@ class RunStatements:
             self._wrote(term)
         return Redelivered(len(changed), tuple(_recorded(r) for r in changed if r.outcome))
 
+    def _strays(self, term: Term) -> Iterator[Run]:
+        """Left behind in a group that nobody leads, by schedules of this one, or retired ones."""
+        for run in self._db.live(None, RunState.RUNNING, *_DUE):
+            epoch = self._db.vacant(run.group_id) if run.group_id != term.group_id else None
+            if epoch is not None and run.epoch <= epoch and run.schedule_id:
+                here = self._db.schedules[run.schedule_id].definition.group == term.group
+                if here or self._is_retired(run):
+                    yield run
+
     def _taken_back(self, run: Run, term: Term) -> Run:
-        now, old = self._db.now, run.epoch < term.epoch
+        now, running = self._db.now, run.state is RunState.RUNNING
+        old = run.epoch < term.epoch or run.group_id != term.group_id
         outcome = None
-        if run.cancel_reason:
+        if run.cancel_reason or self._is_retired(run):
             outcome = Outcome.SKIPPED
-        elif old and run.attempt - run.attempts_free >= DELIVERIES_MAX:
+        elif old and running and run.attempt - run.attempts_free >= DELIVERIES_MAX:
             outcome = Outcome.FAILED
         after = replace(
             run,
-            state=RunState.ENDED if outcome else RunState.WAITING,
+            group_id=term.group_id,
+            state=RunState.ENDED if outcome else RunState.WAITING if running else run.state,
             outcome=outcome,
-            reason=run.cancel_reason if outcome is Outcome.SKIPPED else None,
+            reason=run.cancel_reason or SkipReason.OPERATOR if outcome is Outcome.SKIPPED else None,
             attempts_free=run.attempts_free + (0 if old else 1),
-            due_at=min(run.due_at, now),
+            due_at=min(run.due_at, now) if running else run.due_at,
             finished_at=now if outcome else None,
         )
         self._db.put_run(after)
@@ -83,16 +94,22 @@ class RunStatements:
     def expire(self, term: Term) -> list[Recorded]:
         self.fence(term)
         now = self._db.now
-        old = [
-            run
-            for run in self._db.live(term.group_id, RunState.QUEUED)
-            if run.kind is RunKind.SCHEDULE and run.attempt == 0 and not run.backfill
-            if now - run.due_at > timedelta(seconds=self._limit_seconds(run))
-        ]
+        queued = self._db.live(term.group_id, RunState.QUEUED)
+        old = [run for run in queued if self._is_overdue(run, now)]
         return self._skipped(term, old, SkipReason.MISFIRE)
 
-    def _limit_seconds(self, run: Run) -> float:
-        return self._db.schedules[run.schedule_id].definition.skip_if_older_than_seconds
+    def _is_overdue(self, run: Run, now: datetime) -> bool:
+        """A tick that grew too old before it was begun."""
+        if run.kind is not RunKind.SCHEDULE or run.attempt or run.backfill:
+            return False
+        definition = self._db.schedules[run.schedule_id].definition
+        skip_if_older_than = timedelta(seconds=definition.skip_if_older_than_seconds)
+        policy = CatchUpPolicy(skip_if_older_than, CatchUp(definition.catch_up))
+        return now - run.due_at > policy.age_max
+
+    def _is_retired(self, run: Run) -> bool:
+        schedule = self._db.schedules.get(run.schedule_id)
+        return schedule is not None and schedule.retired_at is not None
 
     # ── claiming ────────────────────────────────────────────────────────────────────────────────
 
@@ -101,14 +118,14 @@ class RunStatements:
         now = self._db.now
         waiting = sorted(self._db.live(term.group_id, *_DUE), key=lambda r: (r.due_at, r.id))
         due = [r for r in waiting if r.due_at <= now]
-        chosen = [r for r in due if r.overlap == "allow" or r.id in admitted][:limit]
+        taken = [r for r in due if r.overlap == "allow" or r.id in admitted][:limit]
+        chosen = [r for r in taken if not self._is_overdue(r, now)]
         contended = any(r.overlap != "allow" and r.id not in admitted for r in due)
         next_due_at = next((r.due_at for r in waiting if r.due_at > now), None)
         if chosen:
             self._wrote(term)
-        return Claim(
-            tuple(self._delivered(r, term, now) for r in chosen), now, next_due_at, contended
-        )
+        deliveries = tuple(self._delivered(r, term, now) for r in chosen)
+        return Claim(deliveries, now, next_due_at, contended, overdue=len(chosen) < len(taken))
 
     def _delivered(self, run: Run, term: Term, now: datetime) -> Delivery:
         self._db.put_run(
@@ -144,7 +161,8 @@ class RunStatements:
     def contended(self, term: Term) -> list[Contender]:
         """Not fenced, like the query: what follows from it is."""
         now = self._db.now
-        busy = [*self._db.live(term.group_id, RunState.RUNNING, RunState.WAITING)]
+        # Of any group: the schedule may have come from another one.
+        busy = [*self._db.live(None, RunState.RUNNING, RunState.WAITING)]
         due = sorted(
             (r for r in self._db.live(term.group_id, *_DUE) if r.overlap != "allow"),
             key=lambda r: (r.due_at, r.id),
@@ -156,7 +174,8 @@ class RunStatements:
                 places.get((run.schedule_id, run.backfill), 0) + 1
             )
             if run.due_at <= now and place <= _CONTENDERS_MAX:
-                found.append(_contender(run, busy))
+                overdue = self._is_overdue(run, now)
+                found.append(replace(_contender(run, busy), overdue=overdue))
         return found
 
     # ── ending ──────────────────────────────────────────────────────────────────────────────────
@@ -224,9 +243,8 @@ class RunStatements:
 
     def _completed(self, run: Run, report: Report) -> Run:
         now, verdict = self._db.now, report.verdict
-        schedule = self._db.schedules.get(run.schedule_id)
-        retired = schedule is not None and schedule.retired_at is not None
-        stopped = verdict.outcome is None and (run.cancel_reason is not None or retired)
+        asked = run.cancel_reason is not None or self._is_retired(run)
+        stopped = verdict.outcome is None and asked
         outcome = Outcome.SKIPPED if stopped else verdict.outcome
         reason = run.cancel_reason or SkipReason.OPERATOR if stopped else verdict.reason
         due_at = run.due_at
@@ -382,6 +400,7 @@ def _contender(run: Run, busy: list[Run]) -> Contender:
         backfill=run.backfill,
         running_ids=tuple(r.id for r in others if r.state is RunState.RUNNING),
         waiting_ids=tuple(r.id for r in others if r.state is RunState.WAITING),
+        backfill_ids=tuple(r.id for r in others if r.backfill),
     )
 
 

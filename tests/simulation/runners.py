@@ -6,6 +6,7 @@ leader's work. Only the ports are models.
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Protocol
 
@@ -16,6 +17,7 @@ from sidecar.model.election import Election
 from sidecar.model.election_words import RunnerSeen, Timers
 from sidecar.model.ledger import Recorded, Report
 from sidecar.model.run import RunRef
+from sidecar.model.spreading import LOOK_AGAIN_SECONDS
 from sidecar.model.term import LossReason
 from tests.simulation.apps import App, Ledger, ModelLink
 from tests.simulation.loop import Process
@@ -52,6 +54,7 @@ class Runner:
     """A pod whose app outlives its sidecar and the other way round."""
 
     election_class: type[Election] = Election
+    link_class: type[ModelLink] = ModelLink
 
     def __init__(
         self,
@@ -99,7 +102,8 @@ class Runner:
             self.world.loop, f"{self.name}.{self._lives}", rate=self._rate, offset=self._offset
         )
         self.world.note("start", runner=process.name)
-        self.link = ModelLink(process, self.app, self.world, self._ledger)
+        self._campaign_changed = asyncio.Event()
+        self.link = self.link_class(process, self.app, self.world, self._ledger)
         self.app.links.append(self.link)
         self.lock = ModelLock(process, self._server, self.database, self.timers)
         self.pool = ModelPool(process, self._server, self.pooled, self.timers.lease)
@@ -211,13 +215,18 @@ class Runner:
         tell(lambda now: self.election.join(self._groups, now))
         self._app_changed(self._watch.status.healthy)
         while True:
+            self._campaign_changed.clear()
             if not self.database.black_holes and not self.database.refuses:
                 runners = self._registry.seen()
                 tell(partial(self.election.runners_seen, runners))
-            await asyncio.sleep(_REGISTRY_SECONDS)
+            looking = self.election.looks_around(self.process.clock())
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_AGAIN_SECONDS if looking else _REGISTRY_SECONDS):
+                    await self._campaign_changed.wait()
 
     def _app_changed(self, healthy: bool) -> None:
         self.elector.tell(lambda now: self.election.app_is(healthy, now))
+        self._campaign_changed.set()
 
     def released(self, group_id: int) -> None:
         """The hint that a group was released has arrived."""

@@ -141,12 +141,19 @@ class ScheduleStatements:
         if change is None:
             return
         if change.skipped and not self.has_tick(name, change.skipped.first):
-            self._insert(stored, change.skipped, change.skipped.first, overlap="allow")
+            self._insert(change.after, change.skipped, change.skipped.first, overlap="allow")
         after = replace(change.after, version=stored.version + 1)
         if change.recount:
             after = replace(after, counted_from=now)
         self._db.put_schedule(after)
+        self._move_runs(after)
         self._turn_page(after)
+
+    def _move_runs(self, after: Stored) -> None:
+        """What has not begun, or waits, goes to the group of its schedule."""
+        for run in self._db.live(None, RunState.QUEUED, RunState.WAITING):
+            if run.schedule_id == after.id and run.group_id != self._group(after):
+                self._db.put_run(replace(run, group_id=self._group(after)))
 
     def _turn_page(self, after: Stored) -> None:
         timing = timing_of(after.definition, CLUSTER)

@@ -80,7 +80,9 @@ class Auditor(Protocol):
 
 
 class Tables:
-    """`now` is the clock of the database; `stands` is the fence."""
+    """`now` is the clock of the database; `stands` is the fence; `vacant` gives the epoch of the
+    last term of a group that nobody leads.
+    """
 
     def __init__(
         self,
@@ -88,6 +90,7 @@ class Tables:
         now: Callable[[], datetime],
         seconds: Callable[[], float],
         stands: Callable[[int, int], bool],
+        vacant: Callable[[int], int | None],
         auditor: Auditor,
     ) -> None:
         self.schedules: dict[int, Stored] = {}
@@ -102,6 +105,7 @@ class Tables:
         self._now = now
         self._seconds = seconds
         self._stands = stands
+        self.vacant = vacant
         self._log: deque[tuple[float, dict[Any, Any], Any, Any]] = deque(maxlen=_LOG_MAX)
         self._live: dict[int, Run] = {}
         self._ticks: dict[tuple[str, datetime], int] = {}
@@ -116,9 +120,10 @@ class Tables:
 
     # ── reading ─────────────────────────────────────────────────────────────────────────────────
 
-    def live(self, group_id: int, *states: RunState) -> list[Run]:
-        """The runs of a group that have not ended and are in one of these states."""
-        return [r for r in self._live.values() if r.group_id == group_id and r.state in states]
+    def live(self, group_id: int | None, *states: RunState) -> list[Run]:
+        """The runs of a group, or of all, that have not ended and are in one of these states."""
+        found = (r for r in self._live.values() if r.state in states)
+        return [r for r in found if group_id in (None, r.group_id)]
 
     def has_tick(self, name: str, tick: datetime) -> bool:
         """The unique index of (name, tick)."""

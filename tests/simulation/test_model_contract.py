@@ -36,6 +36,7 @@ _SCHEDULES = [
     replace(_ALLOW, name="skip", overlap="skip", catch_up="latest"),
     replace(_ALLOW, name="queue", overlap="queue", skip_if_older_than_seconds=5.0),
     replace(_ALLOW, name="replace", overlap="replace"),
+    replace(_ALLOW, name="none", catch_up="none"),
 ]
 _AGAIN = Verdict(None, used_retry=True, error="again", cause="retry")
 _VERDICTS = (
@@ -95,7 +96,8 @@ class _Session:
 
     async def _step(self) -> None:
         if self._random.random() < 0.06:
-            self._terms.append(await self._twins.term("default"))
+            group = self._random.choice(("default", "default", "other"))
+            self._terms.append(await self._twins.term(group))
         name, call = self._random.choice(self._menu())()
         self._history.append(name)
         (model, *model_tables), (real, *real_tables) = await self._twins.ask(call)
@@ -111,8 +113,8 @@ class _Session:
             *often, *often, *often, self._complete_old,
             self._landed, self._requeue, self._expire, self._contended, self._skip, self._replace,
             self._cancellations, self._cancel, self._retry, self._checkpoint, self._checkpoints,
-            self._singleton, self._pause, self._resume, self._retime, self._trigger,
-            self._backfill, self._beat, self._vitals, self._upcoming, self._get,
+            self._singleton, self._pause, self._resume, self._retime, self._regroup,
+            self._trigger, self._backfill, self._beat, self._vitals, self._upcoming, self._get,
         )  # fmt: skip
 
     # ── what is at hand ─────────────────────────────────────────────────────────────────────────
@@ -263,6 +265,13 @@ class _Session:
         return f"retime {name}", lambda t: t.schedules.change(
             name,
             lambda s, now: updated(s, replace(s.definition, every_seconds=every), CLUSTER, now),
+        )
+
+    def _regroup(self) -> tuple[str, Call]:
+        """Mostly back to the group that is led here."""
+        name, group = self._name(), self._random.choice(("default", "default", "other"))
+        return f"regroup {name} {group}", lambda t: t.schedules.change(
+            name, lambda s, now: updated(s, replace(s.definition, group=group), CLUSTER, now)
         )
 
     def _trigger(self) -> tuple[str, Call]:

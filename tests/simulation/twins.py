@@ -29,11 +29,11 @@ T = TypeVar("T")
 _UNTOLD = {
     "idempotency_key", "scheduled_at", "metadata", "queued_seconds", "late_seconds", "seconds",
     "finished_at", "now", "content_type", "state_policy", "has_state", "note", "counted_from",
-    "created_at", "changed_at", "pause_note", "payload", "state_version",
+    "created_at", "changed_at", "pause_note", "payload", "state_version", "missed_total",
 }  # fmt: skip
 _ROW = (
-    "kind", "name", "tick_count", "state", "outcome", "reason", "attempt", "attempts_free",
-    "failures", "epoch", "overlap", "backfill", "cancel_reason",
+    "kind", "name", "group_id", "tick_count", "state", "outcome", "reason", "attempt",
+    "attempts_free", "failures", "epoch", "overlap", "backfill", "cancel_reason",
 )  # fmt: skip
 
 
@@ -83,7 +83,7 @@ class Twin:
             for field in fields(answer)
             if field.name not in _UNTOLD
         }
-        for key in ("run_id", "running_ids", "waiting_ids"):
+        for key in ("run_id", "running_ids", "waiting_ids", "backfill_ids"):
             if key in told:
                 ids = getattr(answer, key)
                 told[key] = sorted(map(self._number, ids)) if key != "run_id" else self._number(ids)
@@ -123,6 +123,7 @@ class Twins:
             now=lambda: datetime.now(UTC),
             seconds=lambda: 0.0,
             stands=lambda group_id, epoch: self._epochs.get(group_id) == epoch,
+            vacant=lambda group_id: self._epochs.get(group_id, 0),  # no runner lives in the lab
             auditor=cast(Any, _NoJudge()),
         )
         groups = dict(lab.identity.groups)

@@ -14,6 +14,7 @@
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from sidecar.callback import Invocation
@@ -32,6 +33,11 @@ _MOVES = {
 }
 _HEARD_SECONDS = 10.0
 _RETRIES = timedelta(seconds=20)
+
+
+def _is_moved(before: Run, after: Run) -> bool:
+    """To the group of its schedule, while no leader has it."""
+    return before.state in (_QUEUED, _WAITING) and after == replace(before, group_id=after.group_id)
 
 
 class WorkJudge:
@@ -88,7 +94,7 @@ class WorkJudge:
         if before is None:
             self._born(after, now)
             return
-        legal = after.state in _MOVES[before.state]
+        legal = after.state in _MOVES[before.state] or _is_moved(before, after)
         if before.state is _ENDED:
             legal = legal and before.outcome is Outcome.FAILED and after.lives == before.lives + 1
         if not legal:

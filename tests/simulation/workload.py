@@ -87,8 +87,11 @@ class Workload:
                 return "resume", catalogue.resume(name)
             case 0:
                 return "pause", catalogue.pause(name, "")
-            case 1 if stored.definition.every_seconds:
+            case 1 if stored.definition.every_seconds and self._world.chance(0.6):
                 return "retime", catalogue.update(self._retimed(stored.definition))
+            case 1:
+                group = self._world.random.choice([*self._groups])
+                return "regroup", catalogue.update(replace(stored.definition, group=group))
             case 2:
                 segment, now = self._tables.segments[stored.id][-1], self._tables.now
                 since = max(segment.after, now - _BACKFILL_SPAN)

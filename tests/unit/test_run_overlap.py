@@ -44,6 +44,15 @@ def test_backfilled_ticks_wait_and_are_never_skipped() -> None:
     assert admission(Overlap.REPLACE, [BACK], busy=False) == Admission(start=(9,))
 
 
+def test_backfilled_ticks_are_waited_for_and_not_replaced() -> None:
+    """`replace` leaves them out; a retry of one must go on, or nobody ever would."""
+    again = Candidate(8, begun=True, backfill=True)
+    assert admission(Overlap.REPLACE, [again, A, B], busy=False) == Admission(
+        start=(8,), skip=(1,), replace=True
+    )
+    assert admission(Overlap.REPLACE, [RETRY, again, A], busy=False).start == (8,)
+
+
 candidates = st.lists(
     st.builds(Candidate, run_id=st.integers(), begun=st.booleans(), backfill=st.booleans()),
     unique_by=lambda candidate: candidate.run_id,

@@ -73,6 +73,19 @@ class TestTicks:
         assert list(bounded.ticks(T0 - D, T0 + D)) == [T0, T0 + H, T0 + 2 * H]
         assert bounded.count(T0 - D, T0 + D) == 3
 
+    @pytest.mark.parametrize(
+        ("timing", "never"),
+        [
+            (by_cron("0 0 1 6 *", start_at=T0 + D, end_at=T0 + 2 * D), True),
+            (by_cron("0 0 29 2 *", start_at=T0, end_at=T0.replace(year=T0.year + 9)), False),
+            (by_cron("0 0 1 6 *", end_at=T0 - 3000 * D), False),
+            (Timing(every=H, start_at=T0, end_at=T0 + US), False),
+            (Timing(at=T0, end_at=T0 + US), False),
+        ],
+    )
+    def test_whether_a_window_holds_a_tick_is_no_question_of_the_time(self, timing, never):
+        assert timing.never_ticks is never
+
     def test_the_end_of_all_time_is_no_error(self):
         assert Timing(every=D).next_tick(datetime.max.replace(tzinfo=UTC)) is None
 

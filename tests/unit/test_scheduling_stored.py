@@ -2,7 +2,9 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -122,6 +124,17 @@ def test_a_new_timing_closes_the_old_one() -> None:
     assert (change.skipped.count, change.skipped.reason) == (5, SkipReason.OPERATOR)
     assert change.after.watermark == T0 + 5 * MINUTE
     assert change.recount
+
+
+@pytest.mark.parametrize(
+    "idle", [{"paused": True}, {"definition": replace(MINUTELY, enabled=False)}]
+)
+def test_a_new_timing_in_a_pause_leaves_its_ticks_paused(idle: dict[str, Any]) -> None:
+    """G4: with the reason that is true, also where the new timing ends the pause."""
+    stored = replace(created(MINUTELY, "api", "c", T0).after, **idle)
+    change = updated(stored, replace(MINUTELY, every_seconds=3600.0), "c", T0 + 5 * MINUTE)
+    assert change.skipped is not None
+    assert (change.skipped.count, change.skipped.reason) == (5, SkipReason.PAUSED)
 
 
 def test_jitter_moves_the_start_and_not_the_tick() -> None:

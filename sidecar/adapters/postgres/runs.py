@@ -35,7 +35,7 @@ from sidecar.model.run import (
     RunState,
     idempotency_key,
 )
-from sidecar.model.schedule import SkipReason
+from sidecar.model.schedule import NONE_OLDER_THAN, SkipReason
 from sidecar.model.term import Term
 
 REQUEUE_MAX = 1000
@@ -47,6 +47,7 @@ _WAITED = {
     "seconds": None,
 }
 CONTENDERS_PER_SCHEDULE = 20
+_NONE_SECONDS = NONE_OLDER_THAN.total_seconds()
 _KINDS = frozenset(RunKind)
 _OVERLAPS = frozenset(Overlap)
 _MEASURED_SECONDS_MAX = 1e9
@@ -60,7 +61,10 @@ class PostgresRuns:
         self._identity = identity
 
     async def requeue(self, term: Term, *, known: Collection[int] | None = None) -> Redelivered:
-        """Runs of gone leaders are due again; with `known`, also ours that are not among them."""
+        """Runs of gone leaders are due again; with `known`, also ours that are not among them.
+
+        Runs of schedules that moved here from a group that nobody leads any more come along.
+        """
         rows = await self._fenced(
             "runs/requeue",
             term,
@@ -74,22 +78,33 @@ class PostgresRuns:
 
     async def expire(self, term: Term) -> list[Recorded]:
         """Ticks queued and never begun that are too old by now: skipped as misfires."""
-        return [
-            _recorded(row) for row in await self._fenced("runs/expire", term, limit=REQUEUE_MAX)
-        ]
+        rows = await self._fenced(
+            "runs/expire", term, limit=REQUEUE_MAX, none_seconds=_NONE_SECONDS
+        )
+        return [_recorded(row) for row in rows]
 
     async def claim(self, term: Term, *, limit: int, admitted: Sequence[int] = ()) -> Claim:
         who = await self._identity()
-        parameters = _of(term, who) | {"limit": limit, "admitted": list(admitted)}
+        parameters = _of(term, who) | {
+            "limit": limit,
+            "admitted": list(admitted),
+            "none_seconds": _NONE_SECONDS,
+        }
         rows = await self._database.fetch("runs/claim", parameters)
         head, *claimed = rows
         if not head["stands"]:
             raise Fenced(f"group {term.group}: epoch {term.epoch} is over")
         deliveries = tuple(_delivery(row, term, who) for row in claimed)
-        return Claim(deliveries, head["now"], head["next_due_at"], head["contended"])
+        return Claim(
+            deliveries, head["now"], head["next_due_at"], head["contended"], head["overdue"]
+        )
 
     async def contended(self, term: Term) -> list[Contender]:
-        parameters = {"group_id": term.group_id, "per_schedule": CONTENDERS_PER_SCHEDULE}
+        parameters = {
+            "group_id": term.group_id,
+            "per_schedule": CONTENDERS_PER_SCHEDULE,
+            "none_seconds": _NONE_SECONDS,
+        }
         rows = await self._database.fetch("runs/contended", parameters)
         return [_contender(row) for row in rows]
 
@@ -258,6 +273,8 @@ def _contender(row: Row) -> Contender:
         backfill=row["backfill"],
         running_ids=tuple(row["busy_ids"] or ()),
         waiting_ids=tuple(row["waiting_ids"] or ()),
+        backfill_ids=tuple(row["backfill_ids"] or ()),
+        overdue=row["overdue"],
     )
 
 

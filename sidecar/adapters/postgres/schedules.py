@@ -10,7 +10,7 @@ Guarantees:
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -113,7 +113,8 @@ class PostgresSchedules:
 
     async def create(self, change: Change[Schedule]) -> None:
         who = await self._identity()
-        row = await self._database.fetch_one("schedules/create", _written(change.after, who))
+        written = _written(change.after, who, who.groups)
+        row = await self._database.fetch_one("schedules/create", written)
         if row is None:
             raise AlreadyExists(f"there is a schedule {change.after.name!r} already")
 
@@ -127,7 +128,7 @@ class PostgresSchedules:
             if not rows or rows[0]["retired_at"] is not None:
                 raise NotFound(f"there is no schedule {name!r}")
             if change := decide(standing(rows[0]), rows[0]["now"]):
-                await _write(transaction, change, who)
+                await _write(transaction, change, who, _own_group(rows[0]))
 
     async def trigger(self, name: str, *, payload: bytes | None, request_id: str | None) -> int:
         who = await self._identity()
@@ -190,6 +191,7 @@ class PostgresSchedules:
             rows = await transaction.fetch(
                 "schedules/config_lock_all", mine | {"names": list(load.names)}
             )
+            own_groups = {row["id"]: _own_group(row) for row in rows}
             now = (await transaction.fetch("schedules/now"))[0]["now"]
             changes, new = await _beside_the_loop(
                 transaction, lambda: _decided(decide, rows, now, who)
@@ -199,7 +201,7 @@ class PostgresSchedules:
                 columns = {key: [each[key] for each in some] for key in _CREATED}
                 await transaction.fetch("schedules/create_many", mine | columns)
             for change in changes:
-                await _write(transaction, change, who)
+                await _write(transaction, change, who, own_groups[change.after.id])
             await transaction.fetch("schedules/config_apply", mine | {"again": again})
             await transaction.fetch(
                 "schedules/config_prune", mine | {"keep_seconds": CONFIG_KEEP_SECONDS}
@@ -232,7 +234,7 @@ def _decided(
     """What changes, and the new ones ready to be written many at a time; `rows` is used up."""
     rows.reverse()
     changes = decide([standing(rows.pop()) for _ in range(len(rows))], now)
-    new = [_written(change.after, who) for change in changes if not change.after.id]
+    new = [_written(change.after, who, who.groups) for change in changes if not change.after.id]
     return [change for change in changes if change.after.id], new
 
 
@@ -247,9 +249,18 @@ async def _beside_the_loop(transaction: Transaction, work: Callable[[], T]) -> T
     return thread.result()
 
 
-async def _write(transaction: Transaction, change: Change[Schedule], who: Identity) -> None:
-    after = change.after
-    written = _written(after, who)
+def _own_group(row: Row) -> dict[str, int]:
+    return {row["group_name"]: row["group_id"]}
+
+
+async def _write(
+    transaction: Transaction,
+    change: Change[Schedule],
+    who: Identity,
+    own_group: Mapping[str, int],
+) -> None:
+    """Where it is, a schedule may stay: its group need not be one that this runner has."""
+    written = _written(change.after, who, {**who.groups, **own_group})
     if change.skipped:
         await transaction.fetch("schedules/skip_range", written | _range(change.skipped))
     if change.retire:
@@ -262,9 +273,9 @@ def _named(who: Identity, name: str) -> dict[str, Any]:
     return {"cluster_id": who.cluster_id, "name": name}
 
 
-def _written(stored: Stored, who: Identity) -> dict[str, Any]:
+def _written(stored: Stored, who: Identity, groups: Mapping[str, int]) -> dict[str, Any]:
     group = stored.definition.group
-    if group not in who.groups:
+    if group not in groups:
         raise InvalidArgument(
             "schedule.group", f"{group!r} is not one of {', '.join(sorted(who.groups))}"
         )
@@ -273,7 +284,7 @@ def _written(stored: Stored, who: Identity) -> dict[str, Any]:
         "schedule_id": stored.id,
         "cluster_id": who.cluster_id,
         "runner_id": who.runner_id,
-        "group_id": who.groups[group],
+        "group_id": groups[group],
         "name": stored.name,
         "source": stored.source,
         "definition": Jsonb(to_json(stored.definition)),

@@ -2,24 +2,34 @@
 -- The first row always comes, with nothing but whether the term still stands, what time it is, when to ask again.
 -- (SELECT now …): as a sub-select it is evaluated once and can bound the index scan. = ANY (ARRAY …): by primary
 -- key whatever the planner believes; a join may become a scan of the whole history.
+-- A tick that grew too old before it was begun is not handed out: `overdue` asks for `expire`, which ends it.
 WITH fence AS MATERIALIZED (
     SELECT 1 FROM baton.term WHERE group_id = %(group_id)s AND epoch = %(epoch)s FOR SHARE
 ), clock AS MATERIALIZED (
     SELECT clock_timestamp() AS now
 ), due AS MATERIALIZED (
-    SELECT id FROM baton.run
+    SELECT id, due_at, schedule_id, kind = 'schedule' AND attempt = 0 AND NOT backfill AS may_misfire FROM baton.run
     WHERE group_id = %(group_id)s AND state IN ('queued', 'waiting')
       AND due_at <= (SELECT now FROM clock)
       AND (overlap = 'allow' OR id = ANY (%(admitted)s::bigint[]))
       AND EXISTS (SELECT FROM fence)
     ORDER BY due_at, id LIMIT %(limit)s
     FOR UPDATE SKIP LOCKED
+), judged AS MATERIALIZED (
+    -- Only those that are taken are judged, by key: the rest of the backlog costs nothing. Damaged: never too old.
+    SELECT id, may_misfire AND due_at < (
+        SELECT (SELECT now FROM clock) - make_interval(secs => greatest(0, least(1e10,
+            CASE WHEN jsonb_typeof(definition -> 'skip_if_older_than_seconds') = 'number'
+                 THEN (definition -> 'skip_if_older_than_seconds')::numeric END,
+            CASE WHEN definition ->> 'catch_up' = 'none' THEN %(none_seconds)s::numeric END))::double precision)
+        FROM baton.schedule WHERE schedule.id = due.schedule_id) IS TRUE AS overdue
+    FROM due
 ), claimed AS (
     UPDATE baton.run SET
         state = 'running', attempt = greatest(0, least(run.attempt, 2147483646)) + 1, epoch = %(epoch)s, runner_id = %(runner_id)s,
         started_at = coalesce(run.started_at, clock_timestamp()), attempt_started_at = clock_timestamp(),
         history = baton.run_event(run.history, 'running', NULL, greatest(0, least(run.attempt, 2147483646)) + 1, %(epoch)s, %(runner_id)s, 'delivered')
-    WHERE run.id = ANY (ARRAY (SELECT id FROM due))
+    WHERE run.id = ANY (ARRAY (SELECT id FROM judged WHERE NOT overdue))
     RETURNING run.*
 ), head AS (
     SELECT EXISTS (SELECT FROM fence) AS stands, (SELECT now FROM clock) AS now,
@@ -29,9 +39,10 @@ WITH fence AS MATERIALIZED (
         EXISTS (SELECT FROM baton.run
                 WHERE group_id = %(group_id)s AND state IN ('queued', 'waiting')
                   AND due_at <= (SELECT now FROM clock) AND overlap <> 'allow'
-                  AND id <> ALL (%(admitted)s::bigint[])) AS contended
+                  AND id <> ALL (%(admitted)s::bigint[])) AS contended,
+        EXISTS (SELECT FROM judged WHERE overdue) AS overdue
 )
-SELECT head.stands, head.now, head.next_due_at, head.contended,
+SELECT head.stands, head.now, head.next_due_at, head.contended, head.overdue,
     claimed.id, claimed.kind, claimed.name, claimed.tick, claimed.attempt, claimed.failures, claimed.attempts_free,
     claimed.overlap, coalesce(claimed.payload, schedule.payload) AS payload,
     extract(epoch FROM (SELECT now FROM clock) - claimed.queued_at)::double precision AS queued_seconds,

@@ -1,6 +1,6 @@
--- Ticks that were queued and never begun, and are by now older than `skip_if_older_than`: misfires, as if
--- they had been found so late. What was begun once, and what was backfilled, goes on. Schedules are locked in the
--- order of ids, as everywhere.
+-- Ticks that were queued and never begun, and are by now older than `skip_if_older_than`, or than `catch_up: none`
+-- forgives: misfires, as if they had been found so late. What was begun once, and what was backfilled, goes on.
+-- Schedules are locked in the order of ids, as everywhere.
 WITH fence AS MATERIALIZED (
     SELECT 1 FROM baton.term WHERE group_id = %(group_id)s AND epoch = %(epoch)s FOR SHARE
 ), old AS MATERIALIZED (
@@ -8,7 +8,10 @@ WITH fence AS MATERIALIZED (
     WHERE run.group_id = %(group_id)s AND run.state = 'queued' AND run.kind = 'schedule'
       AND run.attempt = 0 AND NOT run.backfill
       AND run.due_at < (SELECT clock_timestamp())
-          - make_interval(secs => (schedule.definition ->> 'skip_if_older_than_seconds')::double precision)
+          - make_interval(secs => greatest(0, least(1e10,
+              CASE WHEN jsonb_typeof(definition -> 'skip_if_older_than_seconds') = 'number'
+                   THEN (definition -> 'skip_if_older_than_seconds')::numeric END,
+              CASE WHEN definition ->> 'catch_up' = 'none' THEN %(none_seconds)s::numeric END))::double precision)
       AND EXISTS (SELECT FROM fence)
     ORDER BY run.id LIMIT %(limit)s
     FOR UPDATE OF run SKIP LOCKED

@@ -1,7 +1,10 @@
--- At the start of a term: runs whose leader is gone are due again at once, with a higher attempt and no retry
--- used up. Cancelled ones end; those delivered too often have failed. At most `limit` at a time.
+-- At the start of a term, and now and then: runs whose leader is gone are due again at once, with a higher attempt
+-- and no retry used up. Those cancelled, or whose schedule was retired, end; those delivered too often have failed.
+-- At most `limit` at a time.
 -- `lost` also takes back runs of this very term that the leader does not know of: the answer to its claim was
 -- lost; they never reached the app.
+-- Runs of this group's schedules may sit in another group, where they were begun before the schedule moved. Its
+-- leader ends them. But if nobody leads it, nobody may ever do so again: then they come along.
 WITH fence AS MATERIALIZED (
     SELECT 1 FROM baton.term WHERE group_id = %(group_id)s AND epoch = %(epoch)s FOR SHARE
 ), orphan AS MATERIALIZED (
@@ -11,26 +14,64 @@ WITH fence AS MATERIALIZED (
       AND EXISTS (SELECT FROM fence)
     ORDER BY epoch, id LIMIT %(limit)s
     FOR UPDATE
+), vacant AS MATERIALIZED (
+    -- Its app said that it gave up the term, or its holder has shown no sign of life for much longer than a
+    -- takeover may take.
+    SELECT term.group_id, term.epoch
+    FROM baton.leader_group AS mine
+    JOIN baton.leader_group AS other ON other.cluster_id = mine.cluster_id AND other.id <> mine.id
+    JOIN baton.term ON term.group_id = other.id
+    WHERE mine.id = %(group_id)s AND EXISTS (SELECT FROM fence)
+      AND (term.clean OR NOT EXISTS (
+          SELECT FROM baton.runner
+          WHERE runner.runner_id = term.runner_id AND seen_at > clock_timestamp() - interval '60 s'))
+), left_behind AS MATERIALIZED (
+    -- Apart, so that each is answered from its index on live runs.
+    SELECT run.id FROM vacant JOIN baton.run ON run.group_id = vacant.group_id AND run.state = 'running'
+    UNION ALL
+    SELECT run.id FROM vacant JOIN baton.run ON run.group_id = vacant.group_id AND run.state IN ('queued', 'waiting')
+), stray AS MATERIALIZED (
+    -- The epoch is compared once the row is locked: whoever took that group over meanwhile keeps what it claimed.
+    SELECT run.id FROM baton.run
+    JOIN vacant ON vacant.group_id = run.group_id
+    JOIN baton.schedule ON schedule.id = run.schedule_id
+    WHERE run.id = ANY (ARRAY (SELECT id FROM left_behind)) AND run.state <> 'ended' AND run.epoch <= vacant.epoch
+      AND (schedule.group_id = %(group_id)s OR schedule.retired_at IS NOT NULL)
+    ORDER BY run.id LIMIT %(limit)s
+    FOR UPDATE OF run SKIP LOCKED
+), found AS MATERIALIZED (
+    SELECT run.id, run.cancel_reason, schedule.retired_at IS NOT NULL AS retired,
+        run.state = 'running' AND attempt - attempts_free >= %(deliveries_max)s AS worn_out,
+        run.group_id <> %(group_id)s AS moved,
+        run.group_id = %(group_id)s AND run.epoch = %(epoch)s AS unheard
+    FROM baton.run LEFT JOIN baton.schedule ON schedule.id = run.schedule_id
+    WHERE run.id = ANY (ARRAY (SELECT id FROM orphan UNION ALL SELECT id FROM stray))
 ), decided AS (
-    SELECT run.id,
-        CASE WHEN cancel_reason IS NOT NULL THEN 'skipped'
-             WHEN run.epoch < %(epoch)s AND attempt - attempts_free >= %(deliveries_max)s THEN 'failed' END AS outcome,
-        CASE WHEN run.epoch < %(epoch)s THEN 'leader changed' ELSE 'claim taken back' END AS cause
-    FROM baton.run WHERE run.id = ANY (ARRAY (SELECT id FROM orphan))
+    SELECT id, unheard,
+        CASE WHEN cancel_reason IS NOT NULL OR retired THEN 'skipped'
+             WHEN worn_out AND NOT unheard THEN 'failed' END AS outcome,
+        CASE WHEN retired THEN 'schedule retired' WHEN moved THEN 'group changed'
+             WHEN unheard THEN 'claim taken back' ELSE 'leader changed' END AS cause
+    FROM found
 ), changed AS (
     UPDATE baton.run SET
-        state = CASE WHEN decided.outcome IS NULL THEN 'waiting' ELSE 'ended' END,
+        group_id = %(group_id)s,
+        state = CASE WHEN decided.outcome IS NOT NULL THEN 'ended'
+                     WHEN run.state = 'running' THEN 'waiting' ELSE run.state END,
         outcome = decided.outcome,
-        reason = CASE WHEN decided.outcome = 'skipped' THEN run.cancel_reason END,
+        reason = CASE WHEN decided.outcome = 'skipped' THEN coalesce(run.cancel_reason, 'operator') END,
         error = CASE WHEN decided.outcome = 'failed'
                      THEN 'given up after ' || %(deliveries_max)s || ' deliveries: leader changed' ELSE run.error END,
-        attempts_free = run.attempts_free + CASE WHEN run.epoch < %(epoch)s THEN 0 ELSE 1 END,
-        due_at = least(run.due_at, clock_timestamp()),
+        attempts_free = run.attempts_free + decided.unheard::integer,
+        due_at = CASE WHEN run.state = 'running' THEN least(run.due_at, clock_timestamp()) ELSE run.due_at END,
         finished_at = CASE WHEN decided.outcome IS NOT NULL THEN clock_timestamp() END,
         history = baton.run_event(
-            run.history, CASE WHEN decided.outcome IS NULL THEN 'waiting' ELSE 'ended' END, decided.outcome,
-            run.attempt, %(epoch)s, %(runner_id)s, decided.cause)
-    FROM decided WHERE run.id = decided.id AND run.id = ANY (ARRAY (SELECT id FROM orphan))
+            run.history,
+            CASE WHEN decided.outcome IS NOT NULL THEN 'ended'
+                 WHEN run.state = 'running' THEN 'waiting' ELSE run.state END,
+            decided.outcome, run.attempt, %(epoch)s, %(runner_id)s, decided.cause)
+    FROM decided WHERE run.id = decided.id
+      AND run.id = ANY (ARRAY (SELECT id FROM orphan UNION ALL SELECT id FROM stray))
     RETURNING run.id, run.kind, run.outcome, run.reason
 )
 SELECT EXISTS (SELECT FROM fence) AS stands, changed.id, changed.kind, changed.outcome, changed.reason

@@ -1,7 +1,15 @@
--- Write a whole schedule that this transaction holds.
-UPDATE baton.schedule SET
-    group_id = %(group_id)s, source = %(source)s, definition = %(definition)s, payload = %(payload)s,
-    paused = %(paused)s, pause_note = %(pause_note)s, watermark = %(watermark)s, next_tick = %(next_tick)s,
-    next_due_at = %(next_due_at)s, version = version + 1, changed_at = clock_timestamp(),
-    counted_from = CASE WHEN %(recount)s THEN clock_timestamp() ELSE counted_from END, retired_at = NULL
-WHERE id = %(id)s;
+-- Write a whole schedule that this transaction holds. Its runs that have not begun, or wait, go to its group with it:
+-- the old one may have no leader any more. A run that the old leader is claiming just now stays there: this waits for
+-- the claim, which holds the row, and then finds it running; the other way round the claim passes over the row.
+WITH changed AS (
+    UPDATE baton.schedule SET
+        group_id = %(group_id)s, source = %(source)s, definition = %(definition)s, payload = %(payload)s,
+        paused = %(paused)s, pause_note = %(pause_note)s, watermark = %(watermark)s, next_tick = %(next_tick)s,
+        next_due_at = %(next_due_at)s, version = version + 1, changed_at = clock_timestamp(),
+        counted_from = CASE WHEN %(recount)s THEN clock_timestamp() ELSE counted_from END, retired_at = NULL
+    WHERE id = %(id)s
+    RETURNING id, group_id
+)
+UPDATE baton.run SET group_id = changed.group_id
+FROM changed WHERE run.schedule_id = changed.id AND run.state IN ('queued', 'waiting')
+  AND run.group_id <> changed.group_id;
