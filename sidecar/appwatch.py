@@ -98,7 +98,7 @@ class AppWatch:
     async def _end_old_terms(self) -> None:
         for group in self._groups:
             term = Term(group, 0, ANY_EPOCH)
-            await self._link.lose_leadership(term, LossReason.LEASE_LOST, self._callback_timeout)
+            await self._link.lose_leadership(term, LossReason.SHUTDOWN, self._callback_timeout)
 
     def _set(self, healthy: bool, problem: str, latency: float) -> None:
         changed = healthy != self.status.healthy

@@ -57,22 +57,22 @@ _secrets: set[str] = set()
 _secret_pattern: re.Pattern[str] | None = None
 
 
-def configure(level: str = "info", format: str = "json", secrets: Iterable[str] = ()) -> None:
+def configure(level: str = "info", format: str | None = None, secrets: Iterable[str] = ()) -> None:
     """Set up structlog and stdlib logging for the process; `secrets` are tokens or whole URLs.
 
-    `format` is `json` or `console`; a terminal always gets console lines.
+    `format` is `json` or `console`; None: console lines on a terminal, JSON elsewhere.
     """
     for secret in secrets:
         add_secret(secret)
     number = logging.getLevelNamesMapping()[level.upper()]
-    render = _console if format == "console" or sys.stderr.isatty() else _json
+    readable = format == "console" if format else sys.stderr.isatty()
     shared: list[Processor] = [
         merge_contextvars,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True, key="timestamp"),
         structlog.processors.format_exc_info,
         _cleaned,
-        render,
+        _console if readable else _json,
     ]
     structlog.configure(
         processors=shared,

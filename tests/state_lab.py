@@ -31,13 +31,18 @@ class StateLab:
 
     @asynccontextmanager
     async def pod(
-        self, *, url: str = "", size: int = 4, seconds: float = 5.0
+        self,
+        *,
+        url: str = "",
+        size: int = 4,
+        seconds: float = 5.0,
+        heartbeat_seconds: float = 30.0,
     ) -> AsyncIterator[PostgresState]:
         database = Database(
             lambda: url or self.url, schema="baton", size=size, statement_seconds=seconds
         )
         try:
-            yield PostgresState(database, self.who)
+            yield PostgresState(database, self.who, heartbeat_seconds=heartbeat_seconds)
         finally:
             await database.close()
 

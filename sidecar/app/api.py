@@ -55,13 +55,17 @@ def build(
     drained: Callable[[], Awaitable[None]],
 ) -> Api:
     settings, database, who = ground.settings, ground.database, ground.who
-    stale = _StaleReasons(switch)
-    schedules = Schedules(PostgresSchedules(database, who), ground.hints, cluster=settings.cluster)
+    schedules = Schedules(
+        PostgresSchedules(database, who),
+        ground.hints,
+        cluster=settings.cluster,
+        history_seconds=settings.history.keep_seconds,
+    )
     runs = Runs(PostgresRunRecords(database, who), ground.hints)
     deferreds = Deferreds(PostgresDeferreds(database, who), ground.hints)
     ids = Ids(Machines(database, who.now, lease_seconds=LEASE_SECONDS), boottime)
     singletons = SingletonsService(
-        settings.singletons, PostgresExecutions(database, who), leadership.get, stale.of
+        settings.singletons, PostgresExecutions(database, who), leadership.get, switch.stale_reasons
     )
     server = ApiServer(
         settings.api.address, Token(settings.api.token), outermost=ground.interceptors
@@ -79,9 +83,7 @@ def build(
         ),
         (
             schedules_pb2_grpc.add_SchedulesServicer_to_server,
-            SchedulesService(
-                schedules, lambda stored: stale.of("schedule", stored.definition.name)
-            ),
+            SchedulesService(schedules, switch.stale_reasons),
             "Schedules",
         ),
         (runs_pb2_grpc.add_RunsServicer_to_server, RunsService(runs), "Runs"),
@@ -100,16 +102,3 @@ def build(
     ):
         server.add(register, servicer, f"baton.v1.{name}")
     return Api(server, deferreds, ids)
-
-
-class _StaleReasons:
-    """Why something counts as stale, as far as this runner knows."""
-
-    def __init__(self, switch: DeadMansSwitch) -> None:
-        self._switch = switch
-
-    def of(self, kind: str, name: str) -> str:
-        for vitals, stale, _ in self._switch.entities():
-            if stale and vitals.key == (kind, name):
-                return stale.cause
-        return ""

@@ -66,7 +66,9 @@ class OwnedStates:
 
 def build(ground: Ground) -> States:
     settings = ground.settings
-    truth = PostgresState(ground.database, ground.who)
+    truth = PostgresState(
+        ground.database, ground.who, heartbeat_seconds=settings.health.heartbeat_seconds
+    )
     schedules = PostgresSchedules(ground.database, ground.who)
     owned = OwnedStates(StateLoader(truth), settings.singletons, schedules)
     cache, copies = None, None

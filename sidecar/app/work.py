@@ -65,16 +65,18 @@ def build(
 ) -> Work:
     settings = ground.settings
     runs = PostgresRuns(ground.database, ground.who)
+    connect_seconds = settings.app.connect_timeout_seconds
     execute = GrpcExecute(
         ground.link,
         cluster=settings.cluster,
         runner_id=ground.runner_id,
-        connect_seconds=settings.app.connect_timeout_seconds,
+        connect_seconds=connect_seconds,
         trace=current_metadata,
     )
     pings = PingUrls()
     app = TracedApp(execute, ground.tracer)
-    callback = _Announced(Callback(app, states.loader, runs, trusted=trusted), pings)
+    called = Callback(app, states.loader, runs, connect_seconds=connect_seconds, trusted=trusted)
+    callback = _Announced(called, pings)
 
     def recorded(report: Report, result: Recorded) -> None:
         switch.recorded(report, result)
@@ -95,7 +97,7 @@ def build(
             callback=callback,
             hints=ground.hints,
             breaker=Breaker(settings.breaker.failures, settings.breaker.open_seconds),
-            slots=Slots(settings.app.max_concurrent),
+            slots=Slots(settings.run_calls_max),
             chance=random.random,
             boottime=boottime,
             keep_seconds=settings.history.keep_seconds,

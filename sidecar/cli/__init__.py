@@ -5,6 +5,7 @@ Exit codes: 0 done, 1 it did not work, 2 the arguments or the configuration are 
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -17,6 +18,8 @@ once across the cluster, calling back into the app over gRPC.
 """
 
 Command = Callable[[argparse.Namespace], int]
+
+RUNS_MAX = 1000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -64,26 +67,36 @@ def _parser() -> argparse.ArgumentParser:
     drain.add_argument("--wait", action="store_true", help="return when nothing is led here")
     _address(drain)
     resign = _command(commands, "resign", "hand one group over, on whichever pod it is led")
-    resign.add_argument("group", metavar="GROUP")
+    resign.add_argument("group", type=_text, metavar="GROUP")
     _address(resign)
 
     pause = _command(commands, "pause", "stop a schedule; its ticks are skipped", "schedule")
-    pause.add_argument("--note", default="", metavar="TEXT", help="why, for the next person")
+    pause.add_argument(
+        "--note", type=_text, default="", metavar="TEXT", help="why, for the next person"
+    )
     resume = _command(commands, "resume", "let a paused schedule go on", "schedule")
     trigger = _command(commands, "trigger", "run a schedule now; prints the run's id", "schedule")
     trigger.add_argument("--payload", metavar="TEXT", help="in place of the schedule's own")
     trigger.add_argument(
-        "--request-id", default="", metavar="ID", help="asked again with this id: the same run"
+        "--request-id",
+        type=_text,
+        default="",
+        metavar="ID",
+        help="asked again with this id: the same run",
     )
     for action, command in (("pause", pause), ("resume", resume), ("trigger", trigger)):
-        command.add_argument("name", metavar="NAME")
+        command.add_argument("name", type=_text, metavar="NAME")
         command.set_defaults(action=action)
         _address(command)
 
     runs = _command(commands, "runs", "list runs, newest first")
-    runs.add_argument("name", nargs="?", metavar="NAME", help="of one schedule or singleton")
+    runs.add_argument(
+        "name", type=_text, nargs="?", metavar="NAME", help="of one schedule or singleton"
+    )
     runs.add_argument("--outcome", choices=("succeeded", "failed", "skipped"))
-    runs.add_argument("-n", dest="count", type=int, default=20, metavar="N", help="default: 20")
+    runs.add_argument(
+        "-n", dest="count", type=_runs_count, default=20, metavar="N", help="default: 20"
+    )
     runs.add_argument("--json", action="store_true", help="for machines")
     _address(runs)
 
@@ -124,7 +137,9 @@ def _config(command: argparse.ArgumentParser) -> None:
 
 def _address(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "--config", metavar="FILE", help="take address and token of the API from this file"
+        "--config",
+        metavar="FILE",
+        help="take address and token of the API from this file (default: BATON_CONFIG)",
     )
     command.add_argument(
         "--address",
@@ -134,18 +149,46 @@ def _address(command: argparse.ArgumentParser) -> None:
 
 
 def _app_under_test(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--app", required=True, metavar="ADDRESS", help="where the app listens")
+    command.add_argument(
+        "--app", type=_text, required=True, metavar="ADDRESS", help="where the app listens"
+    )
     command.add_argument(
         "--sidecar",
+        type=_text,
         default="127.0.0.1:9401",
         metavar="ADDRESS",
         help="where the app looks for its sidecar (default: 127.0.0.1:9401)",
     )
     command.add_argument("--token-file", metavar="FILE", help="the token that the app expects")
     command.add_argument(
-        "--handler", default="", metavar="NAME", help="of a schedule, to be executed many times"
+        "--handler",
+        type=_text,
+        default="",
+        metavar="NAME",
+        help="of a schedule, to be executed many times",
     )
     command.add_argument(
-        "--singleton", default="", metavar="NAME", help="of one whose call stays open"
+        "--singleton",
+        type=_text,
+        default="",
+        metavar="NAME",
+        help="of one whose call stays open",
     )
-    command.add_argument("--payload", default="", metavar="TEXT", help="what the handler is given")
+    command.add_argument(
+        "--payload", type=_text, default="", metavar="TEXT", help="what the handler is given"
+    )
+
+
+def _text(argument: str) -> str:
+    """The terminal may have sent anything; what goes over the wire as text is UTF-8."""
+    try:
+        argument.encode()
+    except UnicodeEncodeError:
+        raise argparse.ArgumentTypeError("is not UTF-8") from None
+    return argument
+
+
+def _runs_count(argument: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,4}", argument) or not 1 <= int(argument) <= RUNS_MAX:
+        raise argparse.ArgumentTypeError(f"is not a number from 1 to {RUNS_MAX}")
+    return int(argument)

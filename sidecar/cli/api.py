@@ -30,6 +30,9 @@ def call(options: argparse.Namespace, work: Callable[[Connection], Awaitable[int
     except ConfigError as error:
         print(error, file=sys.stderr)
         return 2
+    if not api.address.isprintable():
+        print("baton: the API's address cannot be one", file=sys.stderr)
+        return 2
 
     async def connected() -> int:
         options_ = (("grpc.enable_http_proxy", 0),)
@@ -45,8 +48,8 @@ def call(options: argparse.Namespace, work: Callable[[Connection], Awaitable[int
 
 def _api(options: argparse.Namespace) -> Api:
     """From the file if one is given, else from the environment; `--address` goes before both."""
-    if options.config:
-        api = load(options.config, os.environ, need_postgres=False).api
+    if file := options.config or os.environ.get("BATON_CONFIG"):
+        api = load(file, os.environ, need_postgres=False).api
     else:
         path = os.environ.get("BATON_API_TOKEN_FILE")
         api = Api(

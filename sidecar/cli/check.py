@@ -4,6 +4,7 @@ import argparse
 import os
 
 from sidecar.config import ConfigError, load
+from sidecar.logs import visible
 
 
 def run(path: str | None) -> int:
@@ -15,7 +16,7 @@ def run(path: str | None) -> int:
         load(path, os.environ, need_postgres=False)
     except ConfigError as error:
         for problem in error.problems:
-            print(problem)
+            print(visible(str(problem)))  # its file may have any name
         return 2
     return 0
 

@@ -21,8 +21,8 @@ _HASHED = re.compile(r"(^|[\s,])H(?![A-Z])", re.IGNORECASE)
 
 
 def main(options: argparse.Namespace) -> int:
-    if not options.count.isascii() or not options.count.isdigit():
-        return _refused(f"-n: {options.count!r} is not a number; allowed is 1 to {COUNT_MAX}")
+    if not re.fullmatch(r"[0-9]{1,9}", options.count):
+        return _refused(f"-n: {options.count[:40]!r} is not a number; allowed is 1 to {COUNT_MAX}")
     return run(options.expression, options.timezone, options.start, int(options.count))
 
 

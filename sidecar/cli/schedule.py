@@ -25,7 +25,7 @@ def main(options: argparse.Namespace) -> int:
                     name=name, request_id=options.request_id
                 )
                 if options.payload is not None:
-                    trigger.payload = options.payload.encode()
+                    trigger.payload = options.payload.encode(errors="surrogateescape")
                 print((await stub.Trigger(trigger, **limits)).run_id)
         return 0
 

@@ -142,6 +142,8 @@ def http_url(text: str) -> str:
         raise ValueError("is not an http:// or https:// URL")
     if re.search(r"\s", text):
         raise ValueError("holds white space")
+    if not text.isascii():
+        raise ValueError("holds a character that is not ASCII (it is written as % and digits)")
     authority = re.split(r"[/?#]", text[match.end() :], maxsplit=1)[0]
     if _authority(authority, socket_hosts=False) != 1 or not authority:
         raise ValueError("names no host")
@@ -162,10 +164,11 @@ def _authority(authority: str, *, socket_hosts: bool) -> int:
 def _host_and_port(text: str, *, empty_allowed: bool) -> None:
     host, port = text, ""
     if text.startswith("["):
-        host, _, port = text[1:].partition("]")
-        port = port.removeprefix(":")
-        if not isinstance(_ip(host), ipaddress.IPv6Address):
+        host, bracket, port = text[1:].partition("]")
+        ends = bracket and port[:1] in ("", ":")
+        if not ends or not isinstance(_ip(host), ipaddress.IPv6Address):
             raise ValueError("has an IPv6 address that is none")
+        port = port.removeprefix(":")
     else:
         host, _, port = text.partition(":")
         if host and not _is_host(host) and not host.startswith("%2F"):

@@ -14,11 +14,11 @@ from sidecar.config import addresses
 from sidecar.config.problems import Refused, shown
 from sidecar.config.secret import SecretSource, SecretUnreadable
 from sidecar.model import duration
+from sidecar.model.state import NAME
 
 TEXT_LENGTH_MAX = 4096
 PAYLOAD_BYTES_MAX = 256 * 1024
 NAME_ALLOWED = "1 to 255 of the characters A-Z a-z 0-9 . _ -, the first a letter or a digit"
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}")
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 _INSTANT = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"
@@ -72,7 +72,7 @@ class Name:
         return NAME_ALLOWED + (", or empty" if self.optional else "")
 
     def parse(self, text: str) -> str:
-        if (self.optional and not text) or _NAME.fullmatch(text):
+        if (self.optional and not text) or NAME.fullmatch(text):
             return text
         raise Refused(f"{shown(text)} is not a name" if text else "is empty", self.allowed)
 

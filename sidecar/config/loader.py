@@ -1,7 +1,8 @@
 """File and environment become Settings.
 
 Guarantee: either Settings that satisfy every declaration and every rule, or one ConfigError with
-all problems. A value that is wrong in itself is not reported again by the rules that use it.
+all problems. A value that is wrong in itself is not reported again by the rules that use it, nor is
+one that is wrong as YAML.
 """
 
 import difflib
@@ -28,8 +29,8 @@ def load(
     """
     chosen = environ.get(environment.CONFIG, "") if path is None else str(path)
     file = chosen or ENVIRONMENT
-    tree = _read_tree(chosen) if chosen else yaml_reader.Mapping(0)
-    build = _Build(file, environ)
+    tree, problems = _read_tree(chosen) if chosen else (yaml_reader.Mapping(0), [])
+    build = _Build(file, environ, problems)
     settings: Settings = build.section(Settings, tree, "")
     warnings = build.unknown_variables(environ)
     build.apply(rules.violations(settings, need_postgres=need_postgres))
@@ -38,7 +39,8 @@ def load(
     return replace(settings, warnings=warnings)
 
 
-def _read_tree(file: str) -> yaml_reader.Mapping:
+def _read_tree(file: str) -> tuple[yaml_reader.Mapping, list[Problem]]:
+    """What could be read, and what is wrong with it as YAML."""
     try:
         with Path(file).open("rb") as stream:
             content = stream.read(yaml_reader.BYTES_MAX + 1)
@@ -47,20 +49,22 @@ def _read_tree(file: str) -> yaml_reader.Mapping:
         problem = Problem(file, 0, "(file)", f"cannot be read: {reason}", "a readable file")
         raise ConfigError([problem]) from None
     tree, problems = yaml_reader.read(content, file)
-    if problems:  # what the tree lacks would only show up as further problems
+    if tree is None:
         raise ConfigError(problems)
-    return tree
+    return tree, problems
 
 
 class _Build:
     """Walks declarations and tree side by side; keeps where each value came from."""
 
-    def __init__(self, file: str, environ: Mapping[str, str]) -> None:
+    def __init__(self, file: str, environ: Mapping[str, str], problems: list[Problem]) -> None:
         self._file = file
         self._given = environment.given(environ)
         self._places: dict[str, tuple[str, int, str]] = {}  # key -> file, line, key to show
-        self._wrong: set[str] = set()
-        self.problems: list[Problem] = []
+        self._unread = {problem.key for problem in problems}  # the tree may lack what is there
+        self._around_unread = {key[:end] for key in self._unread for end in _ends_above(key)}
+        self._wrong = set(self._unread)
+        self.problems = list(problems)
 
     def section(self, section: type[Any], tree: yaml_reader.Mapping, prefix: str) -> Any:
         values: dict[str, Any] = {}
@@ -72,7 +76,8 @@ class _Build:
                 self._field(values, field, declaration, place, tree.entries.get(key))
             except Refused as refused:
                 self._wrong.add(place)
-                self._note(place, refused)
+                if place not in self._unread:
+                    self._note(place, refused)
             if field.name not in values and field.default is field.default_factory is MISSING:
                 values[field.name] = _STAND_IN
         self._unknown_keys(tree, prefix, keys)
@@ -88,6 +93,9 @@ class _Build:
     ) -> None:
         if entry is not None:
             self._places[place] = (self._file, entry[0], place)
+        if declaration.form in ("words", "json") and place in self._around_unread:
+            self._unread.add(place)
+            self._wrong.add(place)
         if place in self._given:
             values[field.name] = self._from_environment(place, declaration)
         elif entry is not None and not (field.default is None and scalars.is_null(entry[1])):
@@ -96,6 +104,9 @@ class _Build:
             values[field.name] = self._from_node(declaration, yaml_reader.Mapping(0), place)
         elif field.default is field.default_factory is MISSING:
             self._places[place] = (self._file, self._line_above(place), place)
+            if _above(place) in self._unread:
+                self._wrong.add(place)
+                return
             raise Refused("is not set", _kind(declaration).allowed)
 
     def _line_above(self, place: str) -> int:
@@ -151,9 +162,12 @@ class _Build:
             try:
                 built.append(self._subsection(declaration, item, inner))
             except Refused as refused:
-                self._note(inner, refused)
-        # The rules count entries: with one missing they would point at the wrong ones.
-        return tuple(built) if len(built) == len(node.items) else ()
+                if inner not in self._unread:
+                    self._note(inner, refused)
+                # The rules count entries: with one missing they would point at the wrong ones.
+                self._wrong |= {inner, f"{inner}.name"}
+                built.append(_nameless(declaration))
+        return tuple(built)
 
     def _unknown_keys(self, tree: yaml_reader.Mapping, prefix: str, keys: list[str]) -> None:
         for key, (line, _) in tree.entries.items():
@@ -212,6 +226,21 @@ def _kind(declaration: Declaration) -> kinds.Kind:
     if declaration.kind is None:
         raise TypeError("only scalars and lists of words have a kind")
     return declaration.kind
+
+
+def _nameless(declaration: Declaration) -> Any:
+    """In place of an entry that is none."""
+    section: Any = declaration.section
+    return section(name=_STAND_IN)
+
+
+def _ends_above(key: str) -> list[int]:
+    """Where the keys end that `a.b[0].c` is below."""
+    return [number for number, character in enumerate(key) if character in ".["]
+
+
+def _above(place: str) -> str:
+    return place.rpartition(".")[0] or yaml_reader.WHOLE_FILE
 
 
 def _keys(section: type[Any]) -> str:

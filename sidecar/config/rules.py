@@ -14,6 +14,8 @@ from sidecar.config.settings import Election, Settings
 from sidecar.config.work import Retry, Schedule, Singleton, State
 from sidecar.model import cron
 from sidecar.model.duration import format_duration
+from sidecar.model.errors import InvalidArgument
+from sidecar.model.schedule import timing_of
 
 Violation = tuple[tuple[str, ...], str, str]
 Violations = Iterable[Violation]
@@ -21,6 +23,7 @@ Violations = Iterable[Violation]
 GROUPS_MAX = 64
 _TAKEOVER_SECONDS_MAX = 9.0
 _GRACE_FACTOR = 1.05
+_POLL_FACTOR = 1.1  # polls come up to a tenth late; a silent session is ended by the server
 _EPSILON = 1e-9  # 3 × 0.1 is a little more than 0.3
 
 
@@ -32,6 +35,7 @@ def violations(settings: Settings, *, need_postgres: bool) -> Iterator[Violation
     yield from _groups(settings)
     yield from _listeners(settings)
     yield from _heartbeat(settings)
+    yield from _calls(settings)
     yield from _unique_names("singletons", settings.singletons)
     yield from _unique_names("schedules", settings.schedules)
     for number, singleton in enumerate(settings.singletons):
@@ -55,6 +59,10 @@ def _timers(election: Election) -> Iterator[Violation]:
         keys = ("election.server_lease", "election.lease")
         problem = f"the server lease is {_t(server_lease)}, the lease {_t(lease)}"
         yield keys, problem, "lease < server_lease"
+    if (pause := _POLL_FACTOR * poll) >= server_lease - _EPSILON:
+        keys = ("election.poll", "election.server_lease")
+        problem = f"two polls may be {_t(pause)} apart, the server lease is {_t(server_lease)}"
+        yield keys, problem, "1.1 poll < server_lease"
     if grace < _GRACE_FACTOR * lease - _EPSILON:
         keys = ("election.grace", "election.lease")
         problem = f"the grace is {_t(grace)}, the lease {_t(lease)}"
@@ -81,6 +89,10 @@ def _listeners(settings: Settings) -> Iterator[Violation]:
         keys = ("api.address", "api.allow_remote")
         allowed = "127.0.0.1:PORT, [::1]:PORT or unix:///PATH, else api.allow_remote: true"
         yield keys, f"{shown(settings.api.address)} can be reached from outside", allowed
+    elif not api.is_local and not settings.api.token:
+        keys = ("api.address", "api.token_file")
+        problem = f"{shown(settings.api.address)} can be reached from outside, and anybody may call"
+        yield keys, f"{problem} it", "set api.token_file"
     everywhere = api.is_everywhere or http.is_everywhere
     if api.port == http.port and (everywhere or api.host == http.host):
         keys = ("api.address", "http.address")
@@ -96,6 +108,15 @@ def _heartbeat(settings: Settings) -> Iterator[Violation]:
         keys = ("health.stale_after", "health.heartbeat")
         problem = f"two heartbeats take {_t(2 * heartbeat)}, stale after {_t(stale_after)}"
         yield keys, problem, "stale_after >= 2 heartbeat"
+
+
+def _calls(settings: Settings) -> Iterator[Violation]:
+    """The call of a singleton stays open: some must be left for everything else."""
+    count, most = len(settings.singletons), settings.app.max_concurrent
+    if count >= most:
+        keys = ("app.max_concurrent", "singletons")
+        problem = f"{count} singletons keep {count} calls open, of {most} in all"
+        yield keys, problem, "more than there are singletons"
 
 
 def _unique_names(place: str, entries: Iterable[Singleton | Schedule]) -> Iterator[Violation]:
@@ -125,7 +146,7 @@ def _singleton(place: str, singleton: Singleton, settings: Settings) -> Iterator
 def _schedule(place: str, schedule: Schedule, settings: Settings) -> Iterator[Violation]:
     yield from _timing(place, schedule)
     yield from _cron(place, schedule, settings.cluster)
-    yield from _window(place, schedule)
+    yield from _window(place, schedule, settings.cluster)
     yield from _group(place, schedule.group, settings)
     yield from _retry(f"{place}.retry", schedule.retry)
     yield from _state(f"{place}.state", schedule.state)
@@ -160,7 +181,7 @@ def _cron(place: str, schedule: Schedule, cluster: str) -> Iterator[Violation]:
         yield keys, problem, allowed or "5 fields, 6 with seconds first, or @daily and the like"
 
 
-def _window(place: str, schedule: Schedule) -> Iterator[Violation]:
+def _window(place: str, schedule: Schedule, cluster: str) -> Iterator[Violation]:
     keys: tuple[str, ...]
     start, end, at = schedule.start_at, schedule.end_at, schedule.at
     if start and end and start >= end:
@@ -169,6 +190,17 @@ def _window(place: str, schedule: Schedule) -> Iterator[Violation]:
     elif at and ((start and at < start) or (end and at >= end)):
         keys = (f"{place}.at", f"{place}.start_at", f"{place}.end_at")
         yield keys, "the time lies outside of start_at and end_at", Instant().allowed
+    elif end and _never_ticks(schedule, cluster):
+        keys = (f"{place}.end_at", f"{place}.start_at", f"{place}.cron", f"{place}.timezone")
+        yield keys, "never ticks between start_at and end_at", "a window with a tick in it"
+
+
+def _never_ticks(schedule: Schedule, cluster: str) -> bool:
+    """Asked without a clock: a file does not become wrong because an end has passed."""
+    try:
+        return timing_of(schedule, cluster).never_ticks
+    except InvalidArgument:
+        return False  # told elsewhere
 
 
 def _retry(place: str, retry: Retry) -> Iterator[Violation]:
@@ -183,4 +215,4 @@ def _state(place: str, state: State) -> Iterator[Violation]:
         yield (f"{place}.schema",), problem, "a JSON Schema (2020-12)"
     elif problem := schemas.value_problem(state.initial, state.schema):
         keys = (f"{place}.initial", f"{place}.schema")
-        yield keys, problem, "an initial state that satisfies state.schema"
+        yield keys, problem, "an initial state of at most 1 MiB that satisfies state.schema"

@@ -57,7 +57,11 @@ class App:
     connect_timeout_seconds: float = scalar(
         5.0, kinds.Duration("50ms", "1m"), "Limit for connecting to the app."
     )
-    max_concurrent: int = scalar(64, kinds.Whole(1, 1024), "Calls into the app at once, at most.")
+    max_concurrent: int = scalar(
+        64,
+        kinds.Whole(1, 1024),
+        "Calls into the app at once, at most; one of them is kept for each singleton.",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +77,9 @@ class Api:
         "File with the token that callers of the API must send; read again when it changes.",
     )
     allow_remote: bool = scalar(
-        False, kinds.Boolean(), "Lets `api.address` be one that other machines can reach."
+        False,
+        kinds.Boolean(),
+        "Lets `api.address` be one that other machines can reach; then `api.token_file` is needed.",
     )
 
 
@@ -219,8 +225,10 @@ class Log:
         kinds.Choice(("debug", "info", "warning", "error")),
         "The least severe event logged.",
     )
-    format: Literal["json", "console"] = scalar(
-        "json", kinds.Choice(("json", "console")), "For machines or for people."
+    format: Literal["json", "console"] | None = scalar(
+        None,
+        kinds.Choice(("json", "console")),
+        "For machines or for people; null: console on a terminal, else json.",
     )
 
 
@@ -241,7 +249,7 @@ class Settings:
     postgres: Postgres = section(Postgres, "The truth.")
     redis: Redis = section(Redis, "A copy, never the truth.")
     election: Election = section(
-        Election, "Timers must fit: 3P <= L < N, G >= 1.05 L, N + poll + G <= 9s."
+        Election, "Timers must fit: 3P <= L < N, 1.1 poll < N, G >= 1.05 L, N + poll + G <= 9s."
     )
     groups: tuple[str, ...] = words(
         ("default",), kinds.Name(), "The units of leadership, 1 to 64 of them."
@@ -250,7 +258,12 @@ class Settings:
     breaker: Breaker = section(Breaker, "The circuit breaker in front of the app.")
     history: History = section(History, "Finished runs.")
     tracing: Tracing = section(Tracing, "OpenTelemetry.")
-    log: Log = section(Log, "Events on standard output.")
+    log: Log = section(Log, "Events on standard error, one per line.")
     singletons: tuple[Singleton, ...] = entries(Singleton, "Processes that only the leader runs.")
     schedules: tuple[Schedule, ...] = entries(Schedule, "What runs when.")
     warnings: tuple[str, ...] = ()  # not set by users: what the start should log
+
+    @property
+    def run_calls_max(self) -> int:
+        """Calls into the app at once for runs: one is kept open for each singleton."""
+        return self.app.max_concurrent - len(self.singletons)

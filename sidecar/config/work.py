@@ -25,8 +25,12 @@ class State:
         kinds.Whole(1, 2**31 - 1),
         "Version of the schema; a new one starts from the older state.",
     )
-    initial: Any = json("The state before the first run: any JSON value that fits the schema.")
-    schema: Mapping[str, Any] = json("JSON Schema (2020-12) of the state; empty: anything.")
+    initial: Any = json(
+        "The state before the first run: any JSON value of at most 1 MiB that fits the schema."
+    )
+    schema: Mapping[str, Any] = json(
+        "JSON Schema (2020-12) of the state, its patterns as RE2 takes them; empty: anything."
+    )
     ttl_seconds: float = scalar(
         0.0, kinds.Duration("1s", "3650d", "no end"), "Life of the state after its last write."
     )

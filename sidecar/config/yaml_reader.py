@@ -17,6 +17,7 @@ import yaml
 from sidecar.config.problems import Problem
 
 BYTES_MAX = 1024 * 1024
+WHOLE_FILE = "(file)"  # in place of a key
 _DEPTH_MAX = 32
 # Line ends other than \n and \r would also make our line numbers differ from the editor's.
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
@@ -51,13 +52,13 @@ class _Unusable(Exception):
     """Reading cannot go on; the problem has been noted."""
 
 
-def read(content: bytes, file: str) -> tuple[Mapping, list[Problem]]:
-    """The top-level mapping, and what is wrong with the file as YAML."""
+def read(content: bytes, file: str) -> tuple[Mapping | None, list[Problem]]:
+    """The top-level mapping, None if there is none; and what is wrong with the file as YAML."""
     reader = _Reader(file)
     try:
         return reader.document(reader.text(content)), reader.problems
     except _Unusable:
-        return Mapping(1), reader.problems
+        return None, reader.problems
 
 
 class _Reader:
@@ -151,7 +152,7 @@ class _Reader:
             self._note(_line(event), key, "has a tag", "values without ! tags")
 
     def _note(self, line: int, key: str, problem: str, allowed: str) -> None:
-        self.problems.append(Problem(self._file, line, key or "(file)", problem, allowed))
+        self.problems.append(Problem(self._file, line, key or WHOLE_FILE, problem, allowed))
 
     def _give_up(self, line: int, problem: str, allowed: str, key: str = "") -> NoReturn:
         self._note(line, key, problem, allowed)

@@ -17,7 +17,7 @@ import structlog
 from sidecar import metrics
 from sidecar.health.checks import Checks
 from sidecar.health.switch import DeadMansSwitch
-from sidecar.model.health import Stale, Verdict, Vitals
+from sidecar.model.health import Verdict, Vitals
 
 log = structlog.get_logger()
 
@@ -126,7 +126,7 @@ def _milliseconds(seconds: float | None) -> float | None:
     return None if seconds is None else round(seconds * 1000, 1)
 
 
-def _shown(vitals: Vitals, stale: Stale | None, led_here: bool) -> dict[str, Any]:
+def _shown(vitals: Vitals, stale: str, led_here: bool) -> dict[str, Any]:
     return {
         "name": vitals.name,
         "group": vitals.group,
@@ -136,7 +136,7 @@ def _shown(vitals: Vitals, stale: Stale | None, led_here: bool) -> dict[str, Any
         "last_heartbeat_at": _instant(vitals.heartbeat_at) or "never",
         "next_run_at": _instant(vitals.next_run_at),
         "expected_interval_seconds": vitals.expected_seconds or None,
-        "stale": stale.cause if stale else None,
+        "stale": stale or None,
     }
 
 

@@ -173,17 +173,35 @@ class DeadMansSwitch:
             for each in led.judgement.stale
         ]
 
-    def entities(self) -> Iterator[tuple[Vitals, Stale | None, bool]]:
-        """Everything known: its vitals, whether it is stale, and whether it is led here."""
+    def stale_reasons(self) -> dict[EntityKey, str]:
+        """Why each stale entity that is known counts as stale; what is fresh is not in it.
+
+        Made anew with each call: whoever asks for many asks once.
+        """
+        found, clock = {}, self._clock()
+        for vitals, seen_at in self._elsewhere():
+            if stale := staleness(vitals, seen_at, self._stale_after_seconds):
+                found[vitals.key] = stale.why(seen_at)
         for led in self._led.values():
-            stale = {each.vitals.key: each for each in led.judgement.stale}
+            now = led.now(clock)
+            found.update((each.vitals.key, each.why(now)) for each in led.judgement.stale)
+        return found
+
+    def entities(self) -> Iterator[tuple[Vitals, str, bool]]:
+        """Everything known: its vitals, why it is stale if it is, and whether it is led here."""
+        stale = self.stale_reasons()
+        for led in self._led.values():
             for vitals in led.reading.entities:
-                yield _as_of(vitals, led.reading.beaten_at), stale.get(vitals.key), True
-        observed = self._observed
-        for vitals in observed.entities if observed else ():
-            if observed and vitals.group not in self._led:
-                found = staleness(vitals, observed.now, self._stale_after_seconds)
-                yield vitals, found, False
+                yield _as_of(vitals, led.reading.beaten_at), stale.get(vitals.key, ""), True
+        for vitals, _ in self._elsewhere():
+            yield vitals, stale.get(vitals.key, ""), False
+
+    def _elsewhere(self) -> Iterator[tuple[Vitals, datetime]]:
+        """What was led elsewhere when it was seen, and when that was."""
+        if observed := self._observed:
+            for vitals in observed.entities:
+                if vitals.group not in self._led:
+                    yield vitals, observed.now
 
     async def _refresh(self, tenure: Tenure) -> None:
         """Read, so that what is inherited shows at once; then write what is due and read again."""

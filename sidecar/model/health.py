@@ -109,14 +109,15 @@ class Stale:
         """Is `until` over, as far as we can know?"""
         return (now if self.cause == "heartbeat" else read_at) > until
 
-    def reason(self, now: datetime) -> str:
-        """The line in the body of /readyz."""
+    def why(self, now: datetime) -> str:
+        """For a person who sees which entity it is about."""
         what = "no heartbeat" if self.cause == "heartbeat" else "no success"
         age = (now - self.since).total_seconds()
-        return (
-            f"{self.vitals.kind} {self.vitals.name}: {what} for {age:.0f} s, "
-            f"{self.limit_seconds:.0f} s are allowed"
-        )
+        return f"{what} for {age:.0f} s, {self.limit_seconds:.0f} s are allowed"
+
+    def reason(self, now: datetime) -> str:
+        """The line in the body of /readyz."""
+        return f"{self.vitals.kind} {self.vitals.name}: {self.why(now)}"
 
 
 def staleness(vitals: Vitals, now: datetime, stale_after_seconds: float) -> Stale | None:

@@ -18,7 +18,7 @@ REQUEST_ID_BYTES_MAX = 255
 # Ten years: far above any use, far below where a timestamp overflows.
 TTL_SECONDS_MAX = 10 * 366 * 86_400.0
 VERSION_MAX = 2**63 - 1
-# Owned state lives at least this long: it must not expire between two heartbeats of its leader.
+# Owned state lives at least this long: while it is led, two sweeps that extend it fit into it.
 OWNED_TTL_SECONDS_MIN = 90.0
 
 TOMBSTONE_SECONDS = 7 * 86_400.0  # how long Watch can tell a deletion
@@ -26,7 +26,7 @@ REQUEST_SECONDS = 3600.0  # how long the answer to a request_id is remembered
 
 # Control characters, and the last code point, which marks the end of a prefix.
 _NOT_IN_KEYS = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\U0010ffff]")
-_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,253}[A-Za-z0-9])?")
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}")  # of whatever can own a key
 _OWNED = re.compile(r"(singleton|schedule)-state:(.*)", re.DOTALL)
 _LAST = "\U0010ffff"
 
@@ -37,11 +37,16 @@ def owner_of(key: str) -> Owner | None:
     return Owner(match[1], match[2]) if match else None
 
 
+def led_seconds(heartbeat_seconds: float) -> float:
+    """What had a heartbeat within this time is led: one may come late, or from a new leader."""
+    return max(60.0, 2 * heartbeat_seconds)
+
+
 def check_key(key: str) -> None:
     """Raise InvalidArgument unless `key` is one."""
     owner = owner_of(key)
     if owner is not None:
-        if not _NAME.fullmatch(owner.name):
+        if not NAME.fullmatch(owner.name):
             raise InvalidArgument("key", f"'{owner.kind}-state:' must be followed by a name")
     elif not key:
         raise InvalidArgument("key", "is empty")

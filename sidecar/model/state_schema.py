@@ -10,10 +10,10 @@ References stay inside the schema: nothing is ever fetched. jsonschema is import
 """
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from sidecar.model import json_schema
 from sidecar.model.errors import SchemaDecodeFailed
 
 _NOTHING: Any = object()
@@ -54,6 +54,8 @@ def decoded(stored: bytes, policy: StatePolicy) -> bytes:
         fitted = _Fit(dict(policy.schema)).whole(value, policy.initial)
     except (ValueError, RecursionError) as error:
         raise SchemaDecodeFailed(f"not JSON: {error}") from None
+    except json_schema.TooCostly:
+        return stored  # better as it is than lost
     return stored if fitted == value else _dumped(fitted)
 
 
@@ -61,17 +63,15 @@ class _Fit:
     """One schema, with what it takes to apply parts of it."""
 
     def __init__(self, schema: dict[str, Any]) -> None:
-        from jsonschema import Draft202012Validator
-        from referencing import Registry
-
         self._root = schema
-        # An empty registry: references to anywhere else are errors, not requests.
-        self._validator = Draft202012Validator(schema, registry=Registry())
+        self._validator = json_schema.validator(schema)
 
     def whole(self, value: Any, initial: Any) -> Any:
         try:
             fitted = self._fitted(value, self._root, initial)
             problem = next(iter(self._validator.iter_errors(fitted)), None)
+        except json_schema.TooCostly:
+            raise
         except Exception as error:
             # The schema itself may be broken in many ways; the state must not end the run for it.
             raise SchemaDecodeFailed(f"the schema cannot be applied: {error}") from error
@@ -157,7 +157,7 @@ def _describes_fields(schema: Mapping[str, Any]) -> bool:
 def _part_for_other(schema: Mapping[str, Any], name: str) -> Any:
     """What describes a field that is not among the properties; None: it is unknown."""
     for pattern, part in schema.get("patternProperties", {}).items():
-        if re.search(pattern, name):
+        if json_schema.found(pattern, name):
             return part
     others = schema.get("additionalProperties", False)
     return None if others is False else others

@@ -330,6 +330,32 @@ def test_an_app_that_fails_every_call_is_not_hammered(
         assert "baton_breaker_open 0.0" in replica.http("/metrics")[1]
 
 
+def test_the_calls_of_singletons_count_among_those_at_once(
+    tmp_path: Path, database_url: str, api_of: Callable[[Replica], Api]
+) -> None:
+    """With one open for each singleton, one of three is left for runs."""
+    names = [f"job-{n}" for n in range(4)]
+    setup = _setup(
+        database_url,
+        *({"name": name, **HOURLY} for name in names),
+        singletons=[{"name": "one"}, {"name": "two"}],
+        app={"max_concurrent": 3},
+    )
+    with Cluster(tmp_path / "lab", 1, setup) as cluster:
+        (replica,) = cluster.replicas
+        replica.tell(execute=dict.fromkeys(names, "sleep:1"))
+        api = api_of(replica)
+        api.wait_for_schedules(*names)
+        cluster.wait_for("execute", 2)
+        run_ids = [api.trigger(name) for name in names]
+        assert {api.outcome(run_id, 40) for run_id in run_ids} == {"succeeded"}
+        open_calls: set[int] = set()
+        for event in cluster.events():
+            if event.kind == "execute":
+                (open_calls.add if event.phase == "arrived" else open_calls.discard)(event.call)
+                assert len(open_calls) <= 3
+
+
 def test_a_handler_that_only_the_new_pod_knows(
     tmp_path: Path, database_url: str, api_of: Callable[[Replica], Api]
 ) -> None:

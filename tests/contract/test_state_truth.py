@@ -336,6 +336,25 @@ class TestStateVersions:
         left = await truth.page("", "", 10)
         assert [record.key for record in left.records] == ["singleton-state:led"]
 
+    async def test_owned_state_does_not_expire_between_heartbeats(self, lab: StateLab) -> None:
+        """G7: heartbeats that come every ten minutes keep it as well, whoever wrote the last."""
+        call = "SELECT baton.put_owned_state(%(c)s, %(k)s, 'x', 1, '1 s')"
+        for name, minutes in (("led", 11), ("left", 21)):
+            key = Owner("singleton", name).key
+            await lab.sql(call, c=lab.identity.cluster_id, k=key)
+            await lab.sql(
+                "INSERT INTO baton.execution (cluster_id, entity_type, name, heartbeat_at)"
+                " VALUES (%(c)s, 'singleton', %(name)s, now() - %(minutes)s * interval '1 min')",
+                c=lab.identity.cluster_id,
+                name=name,
+                minutes=minutes,
+            )
+        await lab.sql("UPDATE baton.state SET expires_at = now() + interval '45 s'")
+        async with lab.pod(heartbeat_seconds=600.0) as truth:
+            await truth.sweep(10)
+        left = await lab.sql("SELECT key FROM baton.state WHERE expires_at > now() + '80 s'")
+        assert left == [("singleton-state:led",)]
+
     async def test_bytes_are_set_aside_once(self, truth: PostgresState, lab: StateLab) -> None:
         run = await lab.live_run()
         await truth.put_fenced(Put(self.OWNER.key, b"bad"), run, 1)

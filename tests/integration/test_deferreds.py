@@ -362,6 +362,34 @@ async def test_hints_for_others_do_not_keep_the_poll_from_coming(pods: tuple[Pod
     serving.cancel()
 
 
+async def test_no_failure_ends_the_answering(
+    pods: tuple[Pod, Pod], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G11: an error that nobody thought of is answered by the next turn."""
+    one, two = pods
+    store = _Counted(one)
+    real, failures = store.ended, [ValueError("on purpose")]
+
+    async def ended(ids: Sequence[bytes], limit: int) -> list[Deferred]:
+        if failures:
+            raise failures.pop()
+        return await real(ids, limit)
+
+    monkeypatch.setattr(store, "ended", ended)
+    deaf = Hints(one.database, lambda: one.url, channel="nobody")
+    deferreds = Deferreds(store, deaf, poll_seconds=0.2)
+    serving = asyncio.create_task(deferreds.run())
+    token = await deferreds.create("patient")
+    wait = asyncio.create_task(deferreds.wait(token, seconds=60))  # then it looks for itself
+    async with asyncio.timeout(30):
+        while failures:  # noqa: ASYNC110 - any condition will do
+            await asyncio.sleep(0.05)
+    await two.deferreds.complete(token, b"1")
+    async with asyncio.timeout(30):
+        assert (await wait).value == b"1"
+    serving.cancel()
+
+
 async def test_a_wait_outlives_an_outage_of_postgres(pods: tuple[Pod, Pod]) -> None:
     one, _ = pods
     token = await one.deferreds.create("patient")

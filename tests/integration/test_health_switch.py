@@ -333,6 +333,25 @@ async def test_what_is_led_elsewhere_is_shown_but_not_judged_here(cluster: Clust
     assert cluster.switch.stale() == []
 
 
+async def test_a_person_is_told_why_something_is_stale_led_here_or_not(cluster: Cluster) -> None:
+    """G10: as /readyz tells it, and made from what is stale alone, however many are fresh."""
+    await cluster.add_schedule("wedged", 0.3)
+    await cluster.add_schedule("hourly", 3600.0)
+    cluster.switch = cluster.new_switch(stale_seconds=PATIENT_SECONDS)
+    async with cluster.leading():
+        await _until(cluster.switch.stale)
+        reasons = cluster.switch.stale_reasons()
+        assert [*reasons] == [("schedule", "wedged")]
+        assert reasons["schedule", "wedged"].startswith("no success for ")
+        assert reasons["schedule", "wedged"] in cluster.switch.stale()[0]
+    await cluster.execute("UPDATE baton.schedule SET counted_from = now() - interval '1 hour'")
+    observing = asyncio.create_task(cluster.switch.observe(["default"]))
+    await _until(lambda: "wedged" in _by_name(cluster.switch))
+    observing.cancel()
+    await asyncio.wait({observing})
+    assert "no success for 36" in cluster.switch.stale_reasons()["schedule", "wedged"]
+
+
 async def test_what_is_stale_stays_red_until_it_is_handed_over(cluster: Cluster) -> None:
     """G10: the watch ends when the hand-over begins, its verdict when the term does."""
     await cluster.add_schedule("wedged", 0.3)

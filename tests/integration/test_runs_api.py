@@ -1,36 +1,61 @@
 """The Schedules and Runs services over a real gRPC server, on a real Postgres."""
 
+import json
 from base64 import b64decode
-from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import grpc
+import psycopg
 import pytest
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 from google.rpc import error_details_pb2, status_pb2
 
-from sidecar._proto.baton.v1 import runs_pb2, runs_pb2_grpc, schedules_pb2, schedules_pb2_grpc
+from sidecar._proto.baton.v1 import (
+    runs_pb2,
+    runs_pb2_grpc,
+    schedules_pb2,
+    schedules_pb2_grpc,
+    singletons_pb2,
+)
 from sidecar.adapters.grpc_server.runs import RunsService
 from sidecar.adapters.grpc_server.schedules import SchedulesService
 from sidecar.adapters.grpc_server.server import ApiServer
+from sidecar.adapters.grpc_server.singletons import SingletonsService
+from sidecar.adapters.postgres.executions import Remembered
 from sidecar.adapters.postgres.run_records import PostgresRunRecords
 from sidecar.adapters.tokens import Token
 from sidecar.config.secret import SecretSource
-from sidecar.config.work import Schedule
+from sidecar.config.work import Schedule, Singleton
 from sidecar.dispatch import Runs
-from sidecar.model.run import Delivery
+from sidecar.model.election_words import LeaderView
+from sidecar.model.health import EntityKey
+from sidecar.model.run import Delivery, ExecutionMetadata
 from sidecar.model.term import Term
 from sidecar.scheduling import Schedules
 from tests.integration.runs_lab import EVERY_HOUR, FakeApp, Lab, laboratory
 
 
 @dataclass
+class StaleReasons:
+    """What the dead man's switch knows, and how often it was asked: each time it looks at all."""
+
+    known: dict[EntityKey, str] = field(default_factory=dict)
+    asked: int = 0
+
+    def __call__(self) -> dict[EntityKey, str]:
+        self.asked += 1
+        return self.known
+
+
+@dataclass
 class Api:
     schedules: schedules_pb2_grpc.SchedulesStub
     runs: runs_pb2_grpc.RunsStub
+    stale: StaleReasons
 
 
 @pytest.fixture
@@ -43,15 +68,14 @@ async def lab(database_url: str) -> AsyncIterator[Lab]:
 async def api(lab: Lab, unused_tcp_port_factory: Callable[[], int]) -> AsyncIterator[Api]:
     address = f"127.0.0.1:{unused_tcp_port_factory()}"
     server = ApiServer(address, Token(SecretSource.of("")))
-    schedules = SchedulesService(
-        Schedules(lab.schedules, lab.hints, cluster="test"), stale_reason=lambda stored: ""
-    )
+    stale = StaleReasons()
+    schedules = SchedulesService(Schedules(lab.schedules, lab.hints, cluster="test"), stale)
     runs = RunsService(Runs(PostgresRunRecords(lab.database, lab.who), lab.hints))
     server.add(schedules_pb2_grpc.add_SchedulesServicer_to_server, schedules, "baton.v1.Schedules")
     server.add(runs_pb2_grpc.add_RunsServicer_to_server, runs, "baton.v1.Runs")
     await server.start()
     async with grpc.aio.insecure_channel(address) as channel:
-        yield Api(schedules_pb2_grpc.SchedulesStub(channel), runs_pb2_grpc.RunsStub(channel))
+        yield Api(schedules_pb2_grpc.SchedulesStub(channel), runs_pb2_grpc.RunsStub(channel), stale)
     await server.stop(0)
 
 
@@ -144,6 +168,46 @@ async def test_a_bad_schedule_names_its_field(
     assert not (await api.schedules.List(schedules_pb2.SchedulesListRequest())).schedules
 
 
+@pytest.mark.parametrize(
+    ("field", "state"),
+    [
+        ("initial", b"NaN"),
+        ("initial", b"1e999"),
+        ("initial", b'{"a": -Infinity}'),
+        ("initial", b'"\\u0000"'),
+        ("initial", b'"\\\\\\u0000"'),
+        ("initial", b'{"k\\u0000": 1}'),
+        ("initial", b'["\\ud800"]'),
+        ("initial", b'"' + b"x" * 1024 * 1024 + b'"'),
+        ("schema", b'{"const": "\\u0000"}'),
+        ("schema", b'{"title": "\\ud800"}'),
+        ("schema", b'{"maximum": 1e999}'),
+        ("schema", b'{"title": "' + b"x" * 1024 * 1024 + b'"}'),
+    ],
+)
+async def test_a_state_that_cannot_be_kept_names_its_field(
+    api: Api, field: str, state: bytes
+) -> None:
+    """G11: what Postgres would refuse, or 9.1 does not allow."""
+    schedule = schedules_pb2.Schedule(name="a", cron="@daily")
+    setattr(schedule.state, field, state)
+    with pytest.raises(grpc.aio.AioRpcError) as refused:
+        await api.schedules.Create(schedules_pb2.SchedulesCreateRequest(schedule=schedule))
+    assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT, refused.value.details()
+    assert field_of(refused.value) == f"schedule.state.{field}"
+    assert not (await api.schedules.List(schedules_pb2.SchedulesListRequest())).schedules
+
+
+@pytest.mark.parametrize(
+    "initial", [b'"' + b"x" * (1024 * 1024 - 2) + b'"', b'"\\\\u0000"', b'"\\ud83d\\ude00"']
+)
+async def test_a_state_that_can_be_kept_is_kept(api: Api, initial: bytes) -> None:
+    schedule = schedules_pb2.Schedule(name="a", cron="@daily")
+    schedule.state.initial = initial
+    made = await api.schedules.Create(schedules_pb2.SchedulesCreateRequest(schedule=schedule))
+    assert json.loads(made.schedule.state.initial) == json.loads(initial)
+
+
 async def test_pause_resume_trigger_delete(lab: Lab, api: Api) -> None:
     start_at = stamp(datetime.now(UTC) - timedelta(minutes=5))  # no tick while the test runs
     sent = schedules_pb2.Schedule(name="s", every=Duration(seconds=3600), start_at=start_at)
@@ -232,6 +296,76 @@ async def test_a_page_of_large_schedules_fits_into_a_message(lab: Lab, api: Api)
         if not token:
             break
     assert names == [f"s{n:02}" for n in range(20)]
+
+
+async def test_a_page_of_runs_with_long_errors_fits_into_a_message(
+    lab: Lab, api: Api, database_url: str
+) -> None:
+    await lab.add(EVERY_HOUR)
+    await lab.schedules.trigger("hourly", payload=None, request_id=None)
+    async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as connection:
+        await connection.execute(
+            "UPDATE baton.run SET error = repeat('x', 4096), progress_message = repeat('y', 255)"
+        )
+        cursor = await connection.execute(
+            "SELECT string_agg(quote_ident(column_name), ', ') FROM information_schema.columns"
+            " WHERE (table_schema, table_name) = ('baton', 'run')"
+            " AND column_name NOT IN ('id', 'request_id')"
+        )
+        (columns,) = await cursor.fetchone() or ("",)
+        copied = f"INSERT INTO baton.run ({columns}) SELECT {columns} FROM baton.run"  # noqa: S608
+        for _ in range(10):
+            await connection.execute(copied.encode())
+    found: list[int] = []
+    token = ""
+    while True:
+        page = await api.runs.List(runs_pb2.RunsListRequest(page_size=1000, page_token=token))
+        found += [run.run_id for run in page.runs]
+        token = page.next_page_token
+        if not token:
+            break
+    assert len(found) == len(set(found)) == 1024
+
+
+async def test_a_page_of_singletons_with_long_errors_fits_into_a_message() -> None:
+    failed = Remembered(ExecutionMetadata(last_error="x" * 4096))
+
+    class Failed:
+        async def of_singletons(self, names: Sequence[str]) -> dict[str, Remembered]:
+            return dict.fromkeys(names, failed)
+
+    declared = [Singleton(name=f"{n:0255}") for n in range(1000)]
+    stale = StaleReasons({("singleton", declared[0].name): "no heartbeat"})
+    nobody = LeaderView("default", False, "", "", 0, 0.0, False, None)
+    service = SingletonsService(declared, Failed(), lambda _: nobody, stale)
+    request = singletons_pb2.SingletonsListRequest(page_size=1000)
+    names: list[str] = []
+    while True:
+        page = await service.List(request, None)
+        assert page.ByteSize() < 4 * 1024 * 1024
+        names += [singleton.name for singleton in page.singletons]
+        if not page.next_page_token:
+            break
+        request.page_token = page.next_page_token
+    assert names == [singleton.name for singleton in declared]
+    assert stale.asked == 2
+
+
+async def test_why_a_schedule_is_stale_is_asked_once_for_a_whole_page(lab: Lab, api: Api) -> None:
+    """G8, G10: a page of thousands among thousands must not stop the loop that keeps the lease."""
+    for name in ("one", "three", "two"):
+        await lab.add(replace(EVERY_HOUR, name=name))
+    api.stale.known = {
+        ("schedule", "two"): "no success for 130 s, 120 s are allowed",
+        ("singleton", "one"): "no heartbeat for 70 s, 60 s are allowed",
+    }
+    page = await api.schedules.List(schedules_pb2.SchedulesListRequest())
+    assert api.stale.asked == 1
+    assert [(each.name, each.stale, each.stale_reason) for each in page.schedules] == [
+        ("one", False, ""),
+        ("three", False, ""),
+        ("two", True, "no success for 130 s, 120 s are allowed"),
+    ]
 
 
 def ref(delivery: Delivery) -> runs_pb2.RunRef:

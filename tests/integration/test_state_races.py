@@ -301,3 +301,24 @@ async def test_the_sweeper_expires_and_tells(lab: StateLab) -> None:
         assert left == [(0,)]
         sweeping.cancel()
         await asyncio.wait({sweeping})
+
+
+async def test_no_failure_ends_the_sweeping(lab: StateLab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """G11: an error that nobody thought of is answered by the next turn."""
+    again = asyncio.Event()
+    failures = [ValueError("on purpose")]
+
+    async def sweep(limit: int) -> int:
+        if failures:
+            raise failures.pop()
+        again.set()
+        return 0
+
+    async with lab.pod() as truth:
+        monkeypatch.setattr(truth, "sweep", sweep)
+        sweeper = StateSweeper(truth, LocalHints(), interval_seconds=0.05)
+        sweeping = asyncio.create_task(sweeper.run())
+        async with asyncio.timeout(30):
+            await again.wait()
+        sweeping.cancel()
+        await asyncio.wait({sweeping})

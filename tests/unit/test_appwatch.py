@@ -25,6 +25,7 @@ class FakeLink:
         self.checks = 0
         self.condition = asyncio.Condition()
         self.lost: list[Term] = []
+        self.reasons: list[LossReason] = []
 
     def connect(self) -> None:
         self.disconnected.clear()
@@ -55,6 +56,7 @@ class FakeLink:
         if not self.answers_losing:
             raise LeaderHandoffFailed("INTERNAL")
         self.lost.append(term)
+        self.reasons.append(reason)
 
 
 @pytest.fixture
@@ -99,6 +101,7 @@ async def test_every_term_it_may_believe_in_is_ended_first(watch: AppWatch, link
     link.connect()
     await changes.get()
     assert [(term.group, term.epoch) for term in link.lost] == [("default", 0), ("other", 0)]
+    assert set(link.reasons) == {LossReason.SHUTDOWN}  # as callback.proto says of epoch 0
 
 
 async def test_an_app_that_cannot_be_told_does_not_count_as_healthy(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -46,12 +47,71 @@ def test_without_assertions_it_says_that_it_cannot_run() -> None:
     assert ended.stderr == "baton: cannot run with python -O or PYTHONOPTIMIZE: unset it\n"
 
 
-@pytest.mark.parametrize("arguments", [[], ["nonsense"], ["resign"], ["runs", "--outcome", "x"]])
+NOT_UTF_8 = "\udcff"  # how Python hands over the byte 0xff
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["nonsense"],
+        ["resign"],
+        ["runs", "--outcome", "x"],
+        ["runs", "-n", "99999999999"],
+        ["runs", "-n", "0"],
+        ["runs", "-n", "9" * 5000],
+        ["runs", NOT_UTF_8],
+        ["resign", NOT_UTF_8],
+        ["trigger", NOT_UTF_8],
+        ["trigger", "x", "--request-id", NOT_UTF_8],
+        ["pause", "x", "--note", NOT_UTF_8],
+        ["conformance", "--app", NOT_UTF_8],
+        ["conformance", "--app", "127.0.0.1:1", "--handler", NOT_UTF_8],
+    ],
+)
 def test_wrong_arguments_end_with_two(arguments: list[str]) -> None:
     """G11."""
     with pytest.raises(SystemExit) as ended:
         main(arguments)
     assert ended.value.code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (
+            ["preview", "* * * * *", "-n", "9" * 5000],
+            f"baton preview: -n: '{'9' * 40}' is not a number; allowed is 1 to 1000",
+        ),
+        (
+            ["status", "--address", NOT_UTF_8],
+            "baton: the API's address cannot be one",
+        ),
+        (
+            ["conformance", "--app", "127.0.0.1:1", "--sidecar", "rubbish"],
+            "baton: --sidecar rubbish has no host or no port; HOST:PORT or unix:///PATH",
+        ),
+    ],
+    ids=["count", "address", "rubbish"],
+)
+def test_what_only_the_command_can_refuse_is_one_line(
+    arguments: list[str], line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """G11."""
+    assert main(arguments) == 2
+    assert capsys.readouterr() == ("", line + "\n")
+
+
+def test_a_path_that_is_not_utf_8_is_shown_all_the_same() -> None:
+    """G11."""
+    command: list[str | bytes] = [sys.executable, "-m", "sidecar", "check", "--config", b"/\xff"]
+    strict = {**os.environ, "PYTHONIOENCODING": "utf-8:strict"}
+    ended = subprocess.run(
+        command, check=False, capture_output=True, text=True, timeout=60, env=strict
+    )
+    assert (ended.returncode, ended.stderr) == (2, "")
+    problem = "(file): cannot be read: No such file or directory; a readable file"
+    assert ended.stdout == f"/\\udcff:0: {problem}\n"
 
 
 @pytest.mark.parametrize(
@@ -68,6 +128,21 @@ def test_no_sidecar_there_is_one_clear_line(
     assert captured.err == (
         "baton: no sidecar answers at 127.0.0.1:1; is it running, and is --address right?\n"
     )
+
+
+@pytest.mark.parametrize("arguments", [["drain", "--wait"], ["status"]])
+def test_the_file_of_the_environment_says_where_the_sidecar_is(
+    arguments: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """As in a preStop hook: the pod sets BATON_CONFIG, and the hook has no option."""
+    file, socket = tmp_path / "baton.yaml", tmp_path / "api.sock"
+    file.write_text(f"cluster: x\napi: {{address: 'unix://{socket}'}}\n")
+    monkeypatch.setenv("BATON_CONFIG", str(file))
+    assert main(arguments) == 1
+    assert f"no sidecar answers at unix://{socket};" in capsys.readouterr().err
 
 
 def test_a_bad_file_ends_with_two_and_its_line(

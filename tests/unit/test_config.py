@@ -14,6 +14,7 @@ from psycopg.conninfo import conninfo_to_dict
 from sidecar.config import (
     ConfigError,
     Election,
+    Log,
     Postgres,
     Schedule,
     SecretSource,
@@ -85,6 +86,7 @@ def test_the_written_out_defaults_are_the_defaults(tmp_path: Path) -> None:
     """DESIGN 9.3 names every key with its default."""
     assert loaded(tmp_path, EVERYTHING) == Settings(
         cluster="orders",
+        log=Log(format="json"),  # not written out, it depends on where the lines go
         singletons=(Singleton("coordinator"),),
         schedules=(
             Schedule(
@@ -101,6 +103,13 @@ def test_the_fast_profile_fits(tmp_path: Path) -> None:
     content = "cluster: a\nelection: {server_lease: 2.5s, ping: 600ms, lease: 1.9s, grace: 2s, "
     fast = loaded(tmp_path, content + "poll: 0.5s}").election
     assert fast == Election(0.6, 1.9, 2.5, 0.5, 2.0)
+
+
+def test_an_end_that_has_passed_is_no_mistake(tmp_path: Path) -> None:
+    """A pod that restarts later starts with the file it had."""
+    over = "cluster: a\nschedules:\n  - {name: b, cron: 0 0 1 6 *, end_at: 2020-01-01T00:00:00Z"
+    for start in ("}", ", start_at: 2019-05-01T00:00:00Z}"):
+        loaded(tmp_path, over + start)
 
 
 def test_sums_of_decimal_fractions_are_no_obstacle(tmp_path: Path) -> None:
@@ -140,8 +149,11 @@ def test_local_addresses_of_the_api(tmp_path: Path, address: str) -> None:
 
 
 def test_a_remote_api_is_a_deliberate_choice(tmp_path: Path) -> None:
+    """G12: nobody is let in without a token."""
+    (tmp_path / "token").write_text("hunter2")
     content = "cluster: a\napi: {address: 0.0.0.0:9401, allow_remote: true}"
-    assert loaded(tmp_path, content).api.allow_remote
+    environ = {"BATON_API_TOKEN_FILE": str(tmp_path / "token")}
+    assert loaded(tmp_path, content, environ).api.allow_remote
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,7 @@ def test_no_success_in_twice_the_interval_is_stale() -> None:
     found = staleness(vitals, at(200.5), 60)
     assert found is not None
     assert found.cause == "success"
+    assert found.why(at(201)) == "no success for 21 s, 20 s are allowed"
 
 
 def test_a_schedule_of_milliseconds_gets_five_seconds() -> None:

@@ -55,6 +55,23 @@ def test_a_line_is_one_json_object_on_stderr(capsys: pytest.CaptureFixture[str])
     }
 
 
+@pytest.mark.parametrize(
+    ("format", "terminal", "is_json"),
+    [(None, True, False), (None, False, True), ("json", True, True), ("console", False, False)],
+)
+def test_a_terminal_gets_readable_lines_unless_told_otherwise(
+    format: str | None,
+    terminal: bool,
+    is_json: bool,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    logs.configure("info", format)
+    structlog.get_logger().info("run_finished")
+    assert capsys.readouterr().err.startswith("{") == is_json
+
+
 def test_nothing_is_done_below_the_level(capsys: pytest.CaptureFixture[str]) -> None:
     class Costly:
         def __str__(self) -> str:

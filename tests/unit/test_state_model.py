@@ -9,6 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sidecar.config.kinds import Name
+from sidecar.config.problems import Refused
+from sidecar.config.schemas import schema_problem, value_problem
 from sidecar.model.errors import (
     FailedPrecondition,
     InvalidArgument,
@@ -53,6 +56,24 @@ def test_an_owned_key_ends_in_a_name(name: str) -> None:
     """G11: nobody hides a key of his own behind a reserved prefix."""
     with pytest.raises(InvalidArgument, match=r"^key: "):
         check_key(f"schedule-state:{name}")
+
+
+@pytest.mark.parametrize("name", ["a", "job_", "job.", "job-", "0--", "x" * 254 + "_"])
+def test_whatever_may_be_a_name_may_own_state(name: str) -> None:
+    """G11: what `baton check` accepts, the API accepts."""
+    assert Name().parse(name) == name
+    check_key(Owner("singleton", name).key)
+
+
+@given(st.from_regex("[A-Za-z0-9._ ü-]{0,5}", fullmatch=True))
+def test_nothing_else_may(name: str) -> None:
+    try:
+        check_key(Owner("singleton", name).key)
+    except InvalidArgument:
+        with pytest.raises(Refused):
+            Name().parse(name)
+    else:
+        Name().parse(name)
 
 
 def test_owners() -> None:
@@ -187,6 +208,21 @@ SCHEMA: dict[str, Any] = {
         "tag": {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]},
     },
 }
+_DOUBLING = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(40)} | {
+    "d40": {}
+}
+# Each keyword that applies an expression, and references that double the work with each line; what
+# becomes of {AAA: AAA}, and what is said of it.
+AAA = "a" * 40 + "!"
+ENDLESS: list[tuple[dict[str, Any], Any, str]] = [
+    ({"additionalProperties": {"pattern": "^(a+)+$"}}, None, "fails pattern"),
+    ({"propertyNames": {"pattern": "^(a+)+$"}}, None, "fails pattern"),
+    ({"patternProperties": {"^(a+)+$": {}}}, {}, ""),
+    ({"patternProperties": {"^(a+)+$": {}}, "additionalProperties": False}, {}, "fails additional"),
+    ({"patternProperties": {"^(a+)+$": {}}, "unevaluatedProperties": False}, {}, "cannot be"),
+    ({"$defs": _DOUBLING, "$ref": "#/$defs/d0"}, {AAA: AAA}, "too much work"),
+    ({"$defs": _DOUBLING, "anyOf": [{"$ref": "#/$defs/d0"}]}, {AAA: AAA}, "too much work"),
+]
 EMPTY = {"count": 0, "limits": {"most": 5}, "note": None}
 
 
@@ -244,7 +280,6 @@ class TestDecoding:
             {"$ref": "#/nowhere"},
             {"$ref": "#"},
             {"type": 5},
-            {"properties": {"a": {"pattern": "("}}, "patternProperties": {"(": {}}},
         ],
     )
     def test_a_broken_schema_ends_nothing(self, schema: dict[str, Any]) -> None:
@@ -252,10 +287,64 @@ class TestDecoding:
         with pytest.raises(SchemaDecodeFailed):
             fitted({"a": "x"}, schema)
 
+    @pytest.mark.parametrize("expression", ["(", "^(?=x)x$", r"^(x)\1?$"])
+    def test_no_state_is_lost_for_an_expression_that_cannot_be_applied(
+        self, expression: str
+    ) -> None:
+        """Such a schema is refused now, but older ones may be in the database."""
+        schema = {"properties": {"a": {"pattern": expression}}, "patternProperties": {"(": {}}}
+        assert fitted({"a": "x", "b": 1}, schema) == {"a": "x", "b": 1}
+
+    @pytest.mark.parametrize(("schema", "becomes", "problem"), ENDLESS)
+    def test_no_schema_takes_for_ever(
+        self, schema: dict[str, Any], becomes: Any, problem: str
+    ) -> None:
+        """G11: nothing a user sends ends the process, or stops its loop."""
+        if becomes is not None:
+            assert fitted({AAA: AAA}, schema) == becomes
+            return
+        with pytest.raises(SchemaDecodeFailed, match="does not match"):
+            fitted({AAA: AAA}, schema)
+
     def test_the_initial_state(self) -> None:
         assert initial_state(Policy()) == b"{}"
         assert initial_state(Policy(initial={"ü": [1]})) == '{"ü":[1]}'.encode()
         assert initial_state(Policy(initial=0)) == b"0"
+
+
+@pytest.mark.parametrize(("schema", "becomes", "problem"), ENDLESS)
+def test_no_schema_takes_for_ever_to_be_checked(
+    schema: dict[str, Any], becomes: Any, problem: str
+) -> None:
+    """G11: what comes through Create or `baton check`."""
+    found = schema_problem(schema) or value_problem({AAA: AAA}, schema)
+    assert problem in found
+    assert bool(found) is bool(problem)
+
+
+@pytest.mark.parametrize(
+    ("expression", "text", "matches"),
+    [("^a+$", "aa", True), ("^a+$", "ab", False), ("b", "abc", True), ("^ü{2}$", "üü", True)],
+)
+def test_expressions_mean_what_they_mean_elsewhere(
+    expression: str, text: str, matches: bool
+) -> None:
+    assert not schema_problem({"pattern": expression})
+    assert bool(value_problem(text, {"pattern": expression})) is not matches
+    keyed = {"patternProperties": {expression: {}}, "additionalProperties": False}
+    assert bool(value_problem({text: 1}, keyed)) is not matches
+
+
+def test_much_text_under_a_dear_expression_is_refused_at_once() -> None:
+    """G11: RE2 is linear, but in the size of both."""
+    schema = {"pattern": "a[ab]{900}c|d"}
+    assert "too much work" in value_problem("ab" * 250_000, schema)
+    many = {"allOf": [{"pattern": f"(a{{500}}){{2}}{n}"} for n in range(5000)]}
+    assert "too much work" in schema_problem(many)
+    objects = [{"a": n} for n in range(50_000)]
+    assert "too much work" in value_problem(objects, {"uniqueItems": True})
+    assert value_problem([{"a": 1}, {"a": 1}], {"uniqueItems": True})
+    assert not value_problem([*map(str, range(50_000))], {"uniqueItems": True})
 
 
 JSON = st.recursive(

@@ -5,7 +5,7 @@ from typing import Any, Protocol, TypeVar
 
 from sidecar._proto.baton.v1 import runs_pb2, runs_pb2_grpc
 from sidecar.adapters.grpc_execute import KINDS, timestamp
-from sidecar.adapters.grpc_server.paging import checked_size
+from sidecar.adapters.grpc_server.paging import checked_size, fitting
 from sidecar.model.errors import InvalidArgument
 from sidecar.model.ledger import RunEvent, RunFilter, RunRecord
 from sidecar.model.run import Outcome, RunRef, RunState
@@ -48,9 +48,9 @@ class RunsService(runs_pb2_grpc.RunsServicer):
             _chosen(_STATE_FILTER, request.state, "state"),
         )
         found = await self._runs.page(wanted, before=_before(request.page_token), limit=size + 1)
-        token = str(found[size - 1].run_id) if len(found) > size else ""
-        runs = [_message(run) for run in found[:size]]
-        return runs_pb2.RunsListResponse(runs=runs, next_page_token=token)
+        shown = fitting(_message(run) for run in found[:size])
+        token = str(shown[-1].run_id) if len(shown) < len(found) else ""
+        return runs_pb2.RunsListResponse(runs=shown, next_page_token=token)
 
     async def Cancel(
         self, request: runs_pb2.RunsCancelRequest, context: Any

@@ -1,7 +1,7 @@
 """The Schedules service: conversion between its messages and our words."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
@@ -10,14 +10,14 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from sidecar._proto.baton.v1 import schedules_pb2, schedules_pb2_grpc, state_pb2
 from sidecar.adapters.grpc_execute import duration, metadata_message, timestamp
-from sidecar.adapters.grpc_server.paging import checked_size
+from sidecar.adapters.grpc_server.paging import checked_size, fitting
 from sidecar.config.work import Retry, Schedule, State
 from sidecar.model.errors import InvalidArgument
+from sidecar.model.health import EntityKey
 from sidecar.model.stored_schedule import StoredSchedule
 from sidecar.tracing import current_span
 
 Stored = StoredSchedule[Schedule]
-PAGE_BYTES_MAX = 4 * 1024 * 1024 - 64 * 1024
 PREVIEW_DEFAULT = 10
 _CATCH_UPS = ("latest", "latest", "all", "none")
 _OVERLAPS = ("allow", "allow", "skip", "queue", "replace")
@@ -43,23 +43,25 @@ class Schedules(Protocol):
 
 
 class SchedulesService(schedules_pb2_grpc.SchedulesServicer):
-    """`stale_reason` says why a schedule counts as stale, or nothing."""
+    """`stale_reasons` says why what is stale counts as stale; it is asked once per call."""
 
-    def __init__(self, schedules: Schedules, stale_reason: Callable[[Stored], str]) -> None:
+    def __init__(
+        self, schedules: Schedules, stale_reasons: Callable[[], Mapping[EntityKey, str]]
+    ) -> None:
         self._schedules = schedules
-        self._stale_reason = stale_reason
+        self._stale_reasons = stale_reasons
 
     async def Create(
         self, request: schedules_pb2.SchedulesCreateRequest, context: Any
     ) -> schedules_pb2.SchedulesCreateResponse:
         stored = await self._schedules.create(_definition(request.schedule))
-        return schedules_pb2.SchedulesCreateResponse(schedule=self._message(stored))
+        return schedules_pb2.SchedulesCreateResponse(schedule=self._shown(stored))
 
     async def Get(
         self, request: schedules_pb2.SchedulesGetRequest, context: Any
     ) -> schedules_pb2.SchedulesGetResponse:
         stored = await self._schedules.get(request.name)
-        return schedules_pb2.SchedulesGetResponse(schedule=self._message(stored))
+        return schedules_pb2.SchedulesGetResponse(schedule=self._shown(stored))
 
     async def List(
         self, request: schedules_pb2.SchedulesListRequest, context: Any
@@ -68,23 +70,16 @@ class SchedulesService(schedules_pb2_grpc.SchedulesServicer):
         found = await self._schedules.page(
             after=request.page_token, limit=size + 1, include_retired=request.include_retired
         )
-        response = schedules_pb2.SchedulesListResponse()
-        left = PAGE_BYTES_MAX
-        for stored in found[:size]:
-            message = self._message(stored)
-            left -= message.ByteSize() + 16
-            if left < 0 and response.schedules:
-                break
-            response.schedules.append(message)
-        if len(response.schedules) < len(found):
-            response.next_page_token = response.schedules[-1].name
-        return response
+        stale = self._stale_reasons()
+        shown = fitting(_message(stored, stale) for stored in found[:size])
+        token = shown[-1].name if len(shown) < len(found) else ""
+        return schedules_pb2.SchedulesListResponse(schedules=shown, next_page_token=token)
 
     async def Update(
         self, request: schedules_pb2.SchedulesUpdateRequest, context: Any
     ) -> schedules_pb2.SchedulesUpdateResponse:
         stored = await self._schedules.update(_definition(request.schedule))
-        return schedules_pb2.SchedulesUpdateResponse(schedule=self._message(stored))
+        return schedules_pb2.SchedulesUpdateResponse(schedule=self._shown(stored))
 
     async def Delete(
         self, request: schedules_pb2.SchedulesDeleteRequest, context: Any
@@ -96,13 +91,13 @@ class SchedulesService(schedules_pb2_grpc.SchedulesServicer):
         self, request: schedules_pb2.SchedulesPauseRequest, context: Any
     ) -> schedules_pb2.SchedulesPauseResponse:
         stored = await self._schedules.pause(request.name, request.note)
-        return schedules_pb2.SchedulesPauseResponse(schedule=self._message(stored))
+        return schedules_pb2.SchedulesPauseResponse(schedule=self._shown(stored))
 
     async def Resume(
         self, request: schedules_pb2.SchedulesResumeRequest, context: Any
     ) -> schedules_pb2.SchedulesResumeResponse:
         stored = await self._schedules.resume(request.name)
-        return schedules_pb2.SchedulesResumeResponse(schedule=self._message(stored))
+        return schedules_pb2.SchedulesResumeResponse(schedule=self._shown(stored))
 
     async def Trigger(
         self, request: schedules_pb2.SchedulesTriggerRequest, context: Any
@@ -138,25 +133,29 @@ class SchedulesService(schedules_pb2_grpc.SchedulesServicer):
         )
         return schedules_pb2.SchedulesPreviewResponse(ticks=[_stamp(tick) for tick in ticks])
 
-    def _message(self, stored: Stored) -> schedules_pb2.Schedule:
-        message = _defined(stored.definition)
-        message.paused = stored.paused
-        message.pause_note = stored.pause_note
-        message.source = _SOURCES[stored.source]
-        active = not stored.idle and stored.retired_at is None
-        for field, instant in (
-            ("next_run_at", stored.next_tick if active else None),
-            ("last_run_at", stored.metadata.last_run_at),
-            ("created_at", stored.created_at),
-            ("updated_at", stored.changed_at),
-            ("retired_at", stored.retired_at),
-        ):
-            if instant is not None:
-                getattr(message, field).CopyFrom(_stamp(instant))
-        message.metadata.CopyFrom(metadata_message(stored.metadata))
-        message.stale_reason = self._stale_reason(stored)
-        message.stale = bool(message.stale_reason)
-        return message
+    def _shown(self, stored: Stored) -> schedules_pb2.Schedule:
+        return _message(stored, self._stale_reasons())
+
+
+def _message(stored: Stored, stale: Mapping[EntityKey, str]) -> schedules_pb2.Schedule:
+    message = _defined(stored.definition)
+    message.paused = stored.paused
+    message.pause_note = stored.pause_note
+    message.source = _SOURCES[stored.source]
+    active = not stored.idle and stored.retired_at is None
+    for field, instant in (
+        ("next_run_at", stored.next_tick if active else None),
+        ("last_run_at", stored.metadata.last_run_at),
+        ("created_at", stored.created_at),
+        ("updated_at", stored.changed_at),
+        ("retired_at", stored.retired_at),
+    ):
+        if instant is not None:
+            getattr(message, field).CopyFrom(_stamp(instant))
+    message.metadata.CopyFrom(metadata_message(stored.metadata))
+    message.stale_reason = stale.get(("schedule", stored.definition.name), "")
+    message.stale = bool(message.stale_reason)
+    return message
 
 
 def _definition(message: schedules_pb2.Schedule) -> Schedule:

@@ -6,10 +6,11 @@ from typing import Any, Protocol
 
 from sidecar._proto.baton.v1 import singletons_pb2, singletons_pb2_grpc
 from sidecar.adapters.grpc_execute import metadata_message, timestamp
-from sidecar.adapters.grpc_server.paging import page
+from sidecar.adapters.grpc_server.paging import fitting, page
 from sidecar.config import Singleton
 from sidecar.model.election_words import LeaderView
 from sidecar.model.errors import InvalidArgument, NotFound
+from sidecar.model.health import EntityKey
 from sidecar.model.run import ExecutionMetadata
 
 
@@ -30,12 +31,12 @@ class SingletonsService(singletons_pb2_grpc.SingletonsServicer):
         declared: Sequence[Singleton],
         executions: Executions,
         leader: Callable[[str], LeaderView],
-        stale_reason: Callable[[str, str], str],
+        stale_reasons: Callable[[], Mapping[EntityKey, str]],
     ) -> None:
         self._declared = sorted(declared, key=lambda singleton: singleton.name)
         self._executions = executions
         self._leader = leader
-        self._stale_reason = stale_reason
+        self._stale_reasons = stale_reasons
 
     async def Get(
         self, request: singletons_pb2.SingletonsGetRequest, context: Any
@@ -51,18 +52,22 @@ class SingletonsService(singletons_pb2_grpc.SingletonsServicer):
         self, request: singletons_pb2.SingletonsListRequest, context: Any
     ) -> singletons_pb2.SingletonsListResponse:
         found, token = page(self._declared, lambda s: s.name, request.page_size, request.page_token)
-        return singletons_pb2.SingletonsListResponse(
-            singletons=await self._shown(found), next_page_token=token
-        )
+        shown = fitting(await self._shown(found))
+        if len(shown) < len(found):
+            token = shown[-1].name
+        return singletons_pb2.SingletonsListResponse(singletons=shown, next_page_token=token)
 
     async def _shown(self, found: Sequence[Singleton]) -> list[singletons_pb2.Singleton]:
         remembered = await self._executions.of_singletons([s.name for s in found])
-        return [self._message(s, remembered.get(s.name)) for s in found]
+        stale = self._stale_reasons()
+        return [
+            self._message(s, remembered.get(s.name), stale.get(("singleton", s.name), ""))
+            for s in found
+        ]
 
     def _message(
-        self, singleton: Singleton, remembered: Remembered | None
+        self, singleton: Singleton, remembered: Remembered | None, stale_reason: str
     ) -> singletons_pb2.Singleton:
-        reason = self._stale_reason("singleton", singleton.name)
         metadata = remembered.metadata if remembered else ExecutionMetadata()
         return singletons_pb2.Singleton(
             name=singleton.name,
@@ -71,6 +76,6 @@ class SingletonsService(singletons_pb2_grpc.SingletonsServicer):
             metadata=metadata_message(metadata),
             state_version=singleton.state.version,
             last_heartbeat=timestamp(remembered.heartbeat_at if remembered else None),
-            stale=bool(reason),
-            stale_reason=reason,
+            stale=bool(stale_reason),
+            stale_reason=stale_reason,
         )

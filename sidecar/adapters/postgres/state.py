@@ -23,7 +23,13 @@ from sidecar.adapters.postgres.state_rows import (
 from sidecar.model.errors import SidecarError, StoreUnavailable
 from sidecar.model.identity import Identity
 from sidecar.model.run import RunRef
-from sidecar.model.state import REQUEST_SECONDS, TOMBSTONE_SECONDS, owner_of, prefix_end
+from sidecar.model.state import (
+    REQUEST_SECONDS,
+    TOMBSTONE_SECONDS,
+    led_seconds,
+    owner_of,
+    prefix_end,
+)
 from sidecar.model.state_words import (
     Address,
     ChangeQuery,
@@ -45,9 +51,16 @@ _CHANGES_MAX = 500
 class PostgresState:
     """The tables state, state_request and state_set_aside of one cluster."""
 
-    def __init__(self, database: Database, identity: Callable[[], Awaitable[Identity]]) -> None:
+    def __init__(
+        self,
+        database: Database,
+        identity: Callable[[], Awaitable[Identity]],
+        *,
+        heartbeat_seconds: float,
+    ) -> None:
         self._database = database
         self._identity = identity
+        self._led_seconds = led_seconds(heartbeat_seconds)
 
     async def get(self, addresses: Sequence[Address]) -> list[Reading]:
         if len(addresses) == 1:
@@ -181,7 +194,7 @@ class PostgresState:
         )
 
     async def sweep(self, limit: int) -> int:
-        await self._fetch("extend")
+        await self._fetch("extend", led_seconds=self._led_seconds)
         expired = await self._fetch("expire", limit=limit)
         pruned = await self._fetch(
             "prune",

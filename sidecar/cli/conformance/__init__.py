@@ -16,7 +16,7 @@ from sidecar.cli.conformance.asking import NotApplicable, Problem
 from sidecar.cli.conformance.checks import CHECKS, Check
 from sidecar.cli.conformance.driver import Driver, Subject
 from sidecar.cli.conformance.pocket import PocketSidecar
-from sidecar.config import SecretSource, SecretUnreadable
+from sidecar.config import SecretSource, SecretUnreadable, addresses
 
 # No check takes longer than this: a handler's 60 s twice, and a margin.
 _CHECK_SECONDS = 150.0
@@ -32,6 +32,12 @@ def main(options: argparse.Namespace) -> int:
         except SecretUnreadable as error:
             print(f"baton: --token-file {options.token_file} {error}", file=sys.stderr)
             return 2
+    try:
+        addresses.parse(options.sidecar)
+    except ValueError as error:
+        allowed = "HOST:PORT or unix:///PATH"
+        print(f"baton: --sidecar {options.sidecar} {error}; {allowed}", file=sys.stderr)
+        return 2
     try:
         return asyncio.run(_conformance(options, token or SecretSource()))
     except AddressInUse:
