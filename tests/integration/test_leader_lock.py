@@ -77,6 +77,12 @@ async def _poll(lock: LeaderLock, identity: Identity, *, tries: bool = True) -> 
     return {names[row.group_id]: row for row in rows}
 
 
+async def _poll_on(lock: LeaderLock, identity: Identity) -> None:
+    while True:
+        await _poll(lock, identity, tries=False)
+        await asyncio.sleep(0.02)
+
+
 async def _taken(lock: LeaderLock, group_id: int) -> Taken:
     taken = await lock.execute(Takeover(group_id))
     assert isinstance(taken, Taken)
@@ -300,6 +306,28 @@ async def test_a_writer_at_work_blocks_the_takeover_of_its_group_only(
     await writer.close()
 
 
+async def test_a_writer_at_work_costs_a_release_its_cleanness_and_nothing_else(
+    database_url: str, identity: Identity
+) -> None:
+    """G8: the lock is free for the successor, which waits its grace; the other group is kept."""
+    default, other = identity.groups["default"], identity.groups["other"]
+    async with (
+        await psycopg.AsyncConnection.connect(database_url) as writer,
+        _session(database_url, timers=replace(TIMERS, server_lease=60.0)) as lock,
+        _session(database_url, "b-1") as successor,
+    ):
+        await _poll(lock, identity)
+        kept, released = await _taken(lock, default), await _taken(lock, other)
+        await writer.execute("SELECT 1 FROM baton.term WHERE group_id = %s FOR SHARE", (other,))
+        await lock.execute(Release(other, released.epoch, clean=True))
+        pinged = await lock.execute(Ping((default,), (kept.epoch,)))
+        assert isinstance(pinged, Pinged)
+        assert pinged.group_ids == {default}
+        found = await _poll(successor, identity)
+        assert (found["default"].locked, found["other"].locked) == (False, True)
+        assert not found["other"].holder.clean
+
+
 async def test_the_reaper_ends_exactly_the_backend_it_looked_at(
     database_url: str, identity: Identity
 ) -> None:
@@ -315,9 +343,8 @@ async def test_the_reaper_ends_exactly_the_backend_it_looked_at(
         again = await second.execute(Inspect((group_id,)))
         assert isinstance(again, Inspected)
         await second.execute(Reap(group_id, again.backends[group_id]))
-        await asyncio.sleep(0.3)
         with pytest.raises(StoreUnavailable):
-            await _poll(first, identity, tries=False)
+            await asyncio.wait_for(_poll_on(first, identity), 10)
 
 
 async def test_two_schemas_never_meet(database_url: str, identity: Identity) -> None:

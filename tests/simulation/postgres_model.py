@@ -349,11 +349,9 @@ class Server:
             self.end(session, "reaped")
         return Done()
 
-    def _mark_clean(self, request: MarkClean) -> Done | StoreUnavailable:
+    def _mark_clean(self, request: MarkClean) -> Done:
         row = self.rows[request.group_id]
-        if self._locked_seconds(request.group_id):
-            return StoreUnavailable("canceling statement due to lock timeout")
-        if row.epoch == request.epoch:
+        if row.epoch == request.epoch and not self._locked_seconds(request.group_id):
             self._commit(request.group_id, replace(row, clean=True, timeline=self.timeline))
             self.world.note("clean", group=request.group_id, epoch=request.epoch)
         return Done()

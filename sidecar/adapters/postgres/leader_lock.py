@@ -168,12 +168,20 @@ class LeaderLock:
     @_execute.register
     async def _release(self, release: Release) -> Done:
         if release.clean:
-            await self._fetch("election/release", group_id=release.group_id, epoch=release.epoch)
+            await self._mark_clean(release)
         await self._fetch("election/unlock", group_id=release.group_id)
         await self._fetch(
             "election/notify", channel=self._channel, payload=f"release {release.group_id}"
         )
         return Done()
+
+    async def _mark_clean(self, release: Release) -> None:
+        try:
+            await self._fetch("election/release", group_id=release.group_id, epoch=release.epoch)
+        except StoreUnavailable as error:
+            # A write holds the row: then the successor waits its grace, and no other term is lost.
+            if not isinstance(error.__cause__, psycopg.errors.LockNotAvailable):
+                raise
 
     @_execute.register
     async def _inspect(self, inspect: Inspect) -> Inspected:
