@@ -56,11 +56,14 @@ class Completions:
         return await done
 
     async def run(self) -> None:
+        waiting: list[_Entry] = []
         while True:
-            batch = [await self._queue.get()]
+            if not waiting:
+                waiting = [await self._queue.get()]
             await self._gathered()
-            while len(batch) < BATCH_MAX and not self._queue.empty():
-                batch.append(self._queue.get_nowait())
+            while not self._queue.empty():
+                waiting.append(self._queue.get_nowait())
+            batch, waiting = _split(waiting)
             await self._settle(batch)
 
     async def _gathered(self) -> None:
@@ -124,6 +127,20 @@ class Completions:
         if reports[0].verdict == failed:
             return {}
         return await self._written([Report(reports[0].delivery, failed)])
+
+
+def _split(waiting: Sequence[_Entry]) -> tuple[list[_Entry], list[_Entry]]:
+    """What is written next, and what later: of each run one attempt at a time, or what became of
+    the one would be taken for the other's end."""
+    batch: dict[int, _Entry] = {}
+    later: list[_Entry] = []
+    for entry in waiting:
+        run_id = entry[0].delivery.ref.run_id
+        if run_id in batch or len(batch) == BATCH_MAX:
+            later.append(entry)
+        else:
+            batch[run_id] = entry
+    return list(batch.values()), later
 
 
 def _without(reports: Sequence[Report], written: Mapping[int, Recorded]) -> list[Report]:

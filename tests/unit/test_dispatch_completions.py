@@ -39,9 +39,9 @@ def _recorded(report: Report) -> Recorded:
     return Recorded(ref.run_id, RunKind.SCHEDULE, RunState.ENDED, outcome, None, 0.0, None)
 
 
-def _report(run_id: int) -> Report:
+def _report(run_id: int, attempt: int = 1) -> Report:
     delivery = Delivery(
-        ref=RunRef(run_id, 1, _TERM.epoch),
+        ref=RunRef(run_id, attempt, _TERM.epoch),
         kind=RunKind.SCHEDULE,
         name="cleanup",
         group=_TERM.group,
@@ -94,6 +94,25 @@ async def test_while_calls_wait_their_answers_are_written_together() -> None:
         writer.cancel()
         await asyncio.gather(writer, return_exceptions=True)
     assert rows.sizes == [5, 1, 1]
+
+
+async def test_two_attempts_of_one_run_are_not_written_together() -> None:
+    """G4: whoever looks what became of the first must not take it for the end of the second."""
+    rows = Batches()
+    completions = Completions(cast(Any, rows), cast(Tenure, _Trusted()))
+    asked = [
+        asyncio.create_task(completions.record(_report(run_id, attempt)))
+        for run_id, attempt in ((1, 1), (2, 1), (1, 2), (3, 1))
+    ]
+    await asyncio.sleep(0)  # all of them wait to be written
+    writer = asyncio.create_task(completions.run())
+    try:
+        async with asyncio.timeout(5):
+            await asyncio.gather(*asked)
+    finally:
+        writer.cancel()
+        await asyncio.gather(writer, return_exceptions=True)
+    assert rows.sizes == [3, 1]
 
 
 class _Trusted:
