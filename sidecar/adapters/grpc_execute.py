@@ -67,19 +67,21 @@ class GrpcExecute:
         cluster: str,
         runner_id: str,
         connect_seconds: float,
+        trusted: Callable[[Delivery], bool] = lambda _: True,
         trace: Callable[[], tuple[tuple[str, str], ...]] = tuple,
     ) -> None:
         self._link = link
         self._cluster = cluster
         self._runner_id = runner_id
         self._connect_seconds = connect_seconds
+        self._trusted = trusted
         self._trace = trace
 
     async def execute(self, invocation: Invocation) -> Answer:
         started_at, code = boottime(), "OK"
         seconds = invocation.delivery.limits.timeout_seconds or None
         try:
-            if not await self._connected():
+            if not await self._connected(invocation.delivery):
                 code = "UNAVAILABLE"
                 return CallFailed(code, "no connection to the app", delivered=False)
             async with asyncio.timeout(seconds):
@@ -96,8 +98,9 @@ class GrpcExecute:
         finally:
             metrics.CALLBACK_SECONDS.labels("Execute", code).observe(boottime() - started_at)
 
-    async def _connected(self) -> bool:
-        """Wait for the connection: a call that never left is no delivery."""
+    async def _connected(self, run: Delivery) -> bool:
+        """Wait for the connection: a call that never left is no delivery, nor is one that may not
+        leave any more because its term ended meanwhile."""
         if self._link.channel.get_state(try_to_connect=True) is grpc.ChannelConnectivity.READY:
             return True
         try:
@@ -105,7 +108,7 @@ class GrpcExecute:
                 await self._link.channel.channel_ready()
         except TimeoutError:
             return False
-        return True
+        return self._trusted(run)
 
     async def _call(
         self, invocation: Invocation, seconds: float | None

@@ -71,6 +71,7 @@ def build(
         cluster=settings.cluster,
         runner_id=ground.runner_id,
         connect_seconds=connect_seconds,
+        trusted=trusted,
         trace=current_metadata,
     )
     pings = PingUrls()

@@ -172,6 +172,16 @@ async def test_an_app_that_is_not_there_was_not_delivered_to(link: AppLink) -> N
     assert answer == CallFailed("UNAVAILABLE", "no connection to the app", delivered=False)
 
 
+async def test_nothing_leaves_once_its_term_is_over(app: ToyApp, link: AppLink) -> None:
+    """G1: it ended while we waited for the connection, or stood still."""
+    execute = GrpcExecute(
+        link, cluster="c", runner_id="r", connect_seconds=10.0, trusted=lambda _: False
+    )
+    answer = await execute.execute(Invocation(RUN))
+    assert answer == CallFailed("UNAVAILABLE", "no connection to the app", delivered=False)
+    assert not app.requests
+
+
 async def test_an_app_that_is_not_there_is_no_timeout(link: AppLink) -> None:
     """A limit shorter than the time to connect: undeliverable, which uses up no retry."""
     answer = await _callback(link, connect_seconds=1.0).execute(LIMITED)

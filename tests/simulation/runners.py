@@ -140,6 +140,7 @@ class Runner:
             app_answers=lambda: self._watch.status.healthy,
             others_ready=self._others_ready,
             step_down=self._step_down,
+            trusted=lambda run: self.elector.trusts(run.group, run.ref.epoch),
             recorded=self._ledger.recorded,
             chance=self.world.random.random,
         )

@@ -14,6 +14,7 @@ from sidecar.dispatch.slots import Slots
 from sidecar.health.switch import DeadMansSwitch
 from sidecar.model.breaker import Breaker
 from sidecar.model.ledger import Recorded, Report
+from sidecar.model.run import Delivery
 from sidecar.model.term import Tenure
 from sidecar.scheduling.catalogue import Schedules
 from sidecar.scheduling.ticker import Ticker
@@ -38,6 +39,7 @@ class Ports:
     app_answers: Callable[[], bool]
     others_ready: Callable[[], bool]
     step_down: Callable[[str], None]
+    trusted: Callable[[Delivery], bool]
     recorded: Callable[[Report, Recorded], None]
     chance: Callable[[], float]
 
@@ -47,7 +49,7 @@ class Work:
 
     def __init__(self, process: Process, ports: Ports, singletons: Sequence[Singleton]) -> None:
         self.schedules = ports.schedules
-        callback = Callback(ports.link, ports.runs, ports.runs)
+        callback = Callback(ports.link, ports.runs, ports.runs, trusted=ports.trusted)
         self.runs = Runs(cast(Any, ports.runs), ports.hints)
         self.catalogue = Schedules(cast(Any, ports.schedules), ports.hints, cluster=CLUSTER)
         self.switch = DeadMansSwitch(
