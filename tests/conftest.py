@@ -9,7 +9,10 @@ them and no more: see tests/security/roles.py.
 
 from __future__ import annotations
 
+import logging
 import os
+import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -20,8 +23,9 @@ import hypothesis
 import psycopg
 import pytest
 import redis
+import structlog
 
-from sidecar import metrics
+from sidecar import logs, metrics
 from sidecar.cli.embedded import PostgresServer, RedisServer, postgres_binaries, server
 from sidecar.cli.embedded.binaries import Source
 
@@ -88,6 +92,21 @@ def _has_processes(item: pytest.Item) -> bool:
 def _own_names_of_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
     """The cap on names is the process's: a test with thousands of names must not use it up."""
     monkeypatch.setattr(metrics, "entity_label", metrics.CappedNames(metrics.ENTITY_NAMES_MAX))
+
+
+@pytest.fixture(autouse=True)
+def _own_logs() -> Iterator[None]:
+    """How events are logged is the process's: what a test sets up ends with it."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    hooks = sys.excepthook, threading.excepthook
+    yield
+    root.handlers[:], root.level = handlers, level
+    sys.excepthook, threading.excepthook = hooks
+    logging.captureWarnings(capture=False)
+    structlog.contextvars.clear_contextvars()
+    structlog.reset_defaults()
+    logs.forget_secrets()
 
 
 @pytest.fixture(scope="session")

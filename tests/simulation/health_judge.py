@@ -42,11 +42,9 @@ class HealthJudge:
                 self._fresh_at[vitals.key] = now
 
     def clock_stepped(self) -> None:
-        now = self._world.now
-        stale = {key for key, at in self._stale_at.items() if now - at < LOOK_SECONDS}
-        # It may step there and back between two readings.
-        known = now - self._clock_stepped_at < READING_SECONDS
-        self._stale_before_step = stale | self._stale_before_step if known else stale
+        now, seen = self._world.now, self._stale_at.items()
+        # What was stale when the leader read it last was so by a clock that had not stepped.
+        self._stale_before_step = {key for key, at in seen if now - at < READING_SECONDS}
         self._clock_stepped_at = now
 
     def steps_down(self, process: str, group: str, since: float) -> None:

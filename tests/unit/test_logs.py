@@ -6,7 +6,6 @@ import logging
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
 
 import pytest
 import structlog
@@ -14,20 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sidecar import logs
-
-
-@pytest.fixture(autouse=True)
-def _restored() -> Iterator[None]:
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    hooks = sys.excepthook, threading.excepthook
-    yield
-    root.handlers[:], root.level = handlers, level
-    sys.excepthook, threading.excepthook = hooks
-    logging.captureWarnings(capture=False)
-    structlog.contextvars.clear_contextvars()
-    structlog.reset_defaults()
-    logs.forget_secrets()
 
 
 def _lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
