@@ -36,6 +36,7 @@ _QUICK: dict[str, str | int] = {
     "full_page_writes": "off",
     "max_connections": 300,
     "jit": "off",
+    "timezone": "Europe/Berlin",  # as on many a server; none of it may reach us
 }
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def _own_logs() -> Iterator[None]:
     root.handlers[:], root.level = handlers, level
     sys.excepthook, threading.excepthook = hooks
     logging.captureWarnings(capture=False)
-    structlog.contextvars.clear_contextvars()
+    logs.unbind()
     structlog.reset_defaults()
     logs.forget_secrets()
 

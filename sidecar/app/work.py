@@ -10,6 +10,7 @@ import structlog
 from sidecar.adapters.clock import boottime
 from sidecar.adapters.grpc_execute import GrpcExecute
 from sidecar.adapters.ping_url import PingUrls
+from sidecar.adapters.postgres.database import Database
 from sidecar.adapters.postgres.heartbeats import Heartbeats
 from sidecar.adapters.postgres.runs import PostgresRuns
 from sidecar.adapters.postgres.schedules import PostgresSchedules
@@ -35,6 +36,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Work:
+    database: Database
     ticker: Ticker
     dispatcher: Dispatcher
     singletons: Singletons
@@ -45,7 +47,8 @@ class Work:
         """Everything that is done under one term; it ends when it has wound down."""
         term = tenure.term
         with bound(group=term.group, epoch=term.epoch):
-            await self._lead(tenure)
+            async with self.database.warm():
+                await self._lead(tenure)
 
     async def _lead(self, tenure: Tenure) -> None:
         async with asyncio.TaskGroup() as tasks:
@@ -115,6 +118,7 @@ def build(
         clock=boottime,
     )
     return Work(
+        database=ground.database,
         ticker=Ticker(
             PostgresSchedules(ground.database, ground.who),
             ground.hints,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from datetime import timedelta
 from time import monotonic
 
 import psycopg
 import pytest
+from psycopg import sql
 
-from sidecar.adapters.postgres.database import Database
+from sidecar.adapters.postgres.database import WARM, Database
 from sidecar.adapters.postgres.migrate import migrate
 from sidecar.model.errors import AnswerLost, StoreRefused, StoreUnavailable
 from tests.lab.proxy import FaultProxy
@@ -177,3 +179,47 @@ async def test_a_call_cancelled_as_it_ends_leaves_no_cut_connection_behind(
         call.cancel()
         await asyncio.gather(call, return_exceptions=True)
         assert await database.fetch_one(QUERY) == {"one": 1}
+
+
+async def test_instants_are_in_utc_whatever_the_zone_of_the_server(
+    open_database: Callable[..., Database], database_url: str
+) -> None:
+    """G4, G5: in its own zone, the repeated hour of autumn would compare as one and the same."""
+    async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as connection:
+        name = sql.Identifier(connection.info.dbname)
+        await connection.execute(
+            sql.SQL("ALTER DATABASE {} SET timezone = 'Europe/Berlin'").format(name)
+        )
+    async with open_database().transaction() as transaction:
+        (row,) = await transaction.run(
+            "SELECT current_setting('timezone') AS zone,"
+            " timestamptz '2026-10-25T00:30:00Z' AS first,"
+            " timestamptz '2026-10-25T01:30:00Z' AS second"
+        )
+    assert row["zone"] == "Europe/Berlin"
+    assert row["second"] - row["first"] == timedelta(hours=1)
+    assert row["first"].isoformat() == "2026-10-25T00:30:00+00:00"
+
+
+async def test_while_warm_it_keeps_what_a_burst_needs(
+    open_database: Callable[..., Database], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A leader's burst waits for no connection; a standby holds one."""
+    monkeypatch.setattr("sidecar.adapters.postgres.database.IDLE_SECONDS_MAX", 0.0)
+    database = open_database(size=4)
+    async with database.warm(), database.warm():
+        async with asyncio.timeout(10):
+            while database.open_connections < WARM:  # noqa: ASYNC110 - any condition will do
+                await asyncio.sleep(0.01)
+        backends = {await _backend(database) for _ in range(3 * WARM)}
+        assert len(backends) == WARM, "not used by turns: some stay cold"
+        assert database.open_connections == WARM
+    for _ in range(WARM):
+        await database.fetch(QUERY)
+    assert database.open_connections == 1
+
+
+async def _backend(database: Database) -> int:
+    async with database.transaction() as transaction:
+        (row,) = await transaction.run("SELECT pg_backend_pid() AS pid")
+    return int(row["pid"])

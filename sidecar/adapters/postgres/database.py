@@ -1,8 +1,8 @@
 """A small pool of Postgres connections for everything but the lock and LISTEN.
 
 Guarantees:
-- at most `size` connections, opened on demand, at least one kept; a broken one is thrown away,
-  never repaired;
+- at most `size` connections, opened on demand; one is kept, and WARM while there is work that
+  comes in bursts (`warm`); a broken one is thrown away, never repaired;
 - each statement and transaction ends within its client-side deadline, waiting for a connection
   included;
 - it works behind a transaction pooler: nothing depends on session state. The server-side limits
@@ -17,7 +17,7 @@ decides.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from math import inf
 from time import monotonic
@@ -37,6 +37,7 @@ from sidecar.model.errors import SidecarError, StoreUnavailable
 
 Row = dict[str, Any]
 IDLE_SECONDS_MAX = 5.0
+WARM = 3  # ticks, claims and completions of a leader, side by side
 
 
 @dataclass(slots=True)
@@ -60,7 +61,9 @@ class Database:
         self._size = size
         self._statement_seconds = statement_seconds
         self._slots = asyncio.Semaphore(size)
-        self._idle: list[_Pooled] = []
+        self._idle: list[_Pooled] = []  # the one that waited longest comes first
+        self._kept = 1
+        self._warm_for = 0
         self._open = 0
         self._closed = False
         self._answered_at = -inf
@@ -122,6 +125,25 @@ class Database:
                 raise
             await transaction.run("COMMIT")
 
+    @asynccontextmanager
+    async def warm(self) -> AsyncIterator[None]:
+        """Keep WARM connections, opened beside what is done inside.
+
+        A new one costs a burst tens of milliseconds: a process at the server, which has to learn
+        every table and every statement.
+        """
+        self._warm_for += 1
+        self._kept = min(WARM, self._size)
+        opening = asyncio.create_task(self._open_kept(), name="postgres.warm")
+        try:
+            yield
+        finally:
+            self._warm_for -= 1
+            if not self._warm_for:
+                self._kept = 1
+            opening.cancel()
+            await asyncio.gather(opening, return_exceptions=True)
+
     async def close(self) -> None:
         self._closed = True
         idle, self._idle = self._idle, []
@@ -136,14 +158,17 @@ class Database:
         finally:
             await self._give_back(pooled)
 
-    async def _take(self, seconds: float) -> _Pooled:
+    async def _take(self, seconds: float, *, fresh: bool = False) -> _Pooled:
         try:
             async with asyncio.timeout(seconds):
                 await self._slots.acquire()
         except TimeoutError:
             raise StoreUnavailable(f"all {self._size} connections busy for {seconds:g} s") from None
         try:
-            return self._idle.pop() if self._idle else await self._connect(seconds)
+            if fresh or not self._idle:
+                return await self._connect(seconds)
+            # By turns among those that are kept; the others are left to grow old.
+            return self._idle.pop(0 if len(self._idle) <= self._kept else -1)
         except BaseException:
             self._slots.release()
             raise
@@ -161,10 +186,16 @@ class Database:
             self._slots.release()
 
     async def _trim(self) -> None:
-        """Close what a burst left open; one connection always stays warm."""
+        """Close what a burst left open."""
         horizon = monotonic() - IDLE_SECONDS_MAX
-        while len(self._idle) > 1 and self._idle[0].idle_since < horizon:
+        while len(self._idle) > self._kept and self._idle[0].idle_since < horizon:
             await self._throw_away(self._idle.pop(0))
+
+    async def _open_kept(self) -> None:
+        """Only a convenience: if Postgres does not want to, those who need one will say so."""
+        with suppress(SidecarError):
+            while self._open < self._kept:
+                await self._give_back(await self._take(self._statement_seconds, fresh=True))
 
     async def _connect(self, seconds: float) -> _Pooled:
         connection = await connect(self._url, purpose="pool", seconds=min(seconds, 3.0))

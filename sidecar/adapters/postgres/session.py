@@ -102,6 +102,9 @@ async def _set(connection: Connection, settings: Mapping[str, str], seconds: flo
 
 
 class _NearestInstant(Loader):
+    """In UTC, whatever the server's zone: of two datetimes of one zone Python compares what the
+    clocks there showed, and an hour that is repeated in autumn would be there once."""
+
     _exact = psycopg.adapters.get_loader(psycopg.adapters.types["timestamptz"].oid, Format.TEXT)
 
     def __init__(self, oid: int, context: AdaptContext | None = None) -> None:
@@ -111,8 +114,9 @@ class _NearestInstant(Loader):
 
     def load(self, data: Buffer) -> Any:
         try:
-            return self._load(data)
-        except psycopg.DataError:
+            instant: datetime = self._load(data)
+            return instant if instant.tzinfo is UTC else instant.astimezone(UTC)
+        except (psycopg.DataError, OverflowError):
             text = bytes(data)
             return _FIRST if text.startswith(b"-") or text.endswith(b"BC") else _LAST
 
