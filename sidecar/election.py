@@ -103,11 +103,10 @@ class Elector:
 
     def trusts(self, group: str, epoch: int) -> bool:
         """Whether this very term may still be acted on."""
-        return any(
-            tenure.trusted
-            for tenure in self.tenures
-            if (tenure.term.group, tenure.term.epoch) == (group, epoch)
-        )
+        for term, tenure in self._tenures.items():
+            if term.epoch == epoch and term.group == group:
+                return tenure.trusted
+        return False
 
     async def changed(self) -> None:
         """Wait until something about leadership, or the trust in it, changed."""

@@ -21,6 +21,7 @@ import sys
 import threading
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from contextvars import ContextVar, Token
 from datetime import date
 from functools import lru_cache
 from math import isfinite
@@ -29,10 +30,18 @@ from typing import Final
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 import structlog
-from structlog.contextvars import bind_contextvars, merge_contextvars, reset_contextvars
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-__all__ = ["add_secret", "bind", "bound", "configure", "forget_secrets", "redacted", "visible"]
+__all__ = [
+    "add_secret",
+    "bind",
+    "bound",
+    "configure",
+    "forget_secrets",
+    "redacted",
+    "unbind",
+    "visible",
+]
 
 HIDDEN: Final = "***"
 TEXT_CHARACTERS_MAX: Final = 8_192
@@ -53,6 +62,8 @@ _UNSEEN = r"\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
 _CONTROL = re.compile(rf"[\x00-\x1f{_UNSEEN}]")
 _CONTROL_BUT_NEWLINE = re.compile(rf"[\x00-\x09\x0b-\x1f{_UNSEEN}]")
 
+# One variable for all fields: every Execute binds some, and each variable costs it time.
+_scope: ContextVar[Mapping[str, object]] = ContextVar("baton_log_scope", default={})  # noqa: B039 - never changed in place
 _secrets: set[str] = set()
 _secret_pattern: re.Pattern[str] | None = None
 
@@ -67,7 +78,7 @@ def configure(level: str = "info", format: str | None = None, secrets: Iterable[
     number = logging.getLevelNamesMapping()[level.upper()]
     readable = format == "console" if format else sys.stderr.isatty()
     shared: list[Processor] = [
-        merge_contextvars,
+        _in_scope,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True, key="timestamp"),
         structlog.processors.format_exc_info,
@@ -105,25 +116,32 @@ def forget_secrets() -> None:
 
 def bind(**fields: object) -> None:
     """Fields of every later line of this context and of tasks started from it (cluster, runner)."""
-    bind_contextvars(**fields)
+    _scope.set({**_scope.get(), **fields})
+
+
+def unbind() -> None:
+    """Forget what was bound; for tests."""
+    _scope.set({})
 
 
 class bound:
-    """`with bound(group=..., epoch=...)`: fields of every line inside and of tasks started there.
+    """`with bound(group=..., epoch=...)`: fields of every line inside, of tasks begun there too."""
 
-    structlog's own looks through the whole context each time, which costs more than to bind.
-    """
-
-    __slots__ = ("_fields", "_tokens")
+    __slots__ = ("_fields", "_token")
+    _token: Token[Mapping[str, object]]
 
     def __init__(self, **fields: object) -> None:
         self._fields = fields
 
     def __enter__(self) -> None:
-        self._tokens = bind_contextvars(**self._fields)
+        self._token = _scope.set({**_scope.get(), **self._fields})
 
     def __exit__(self, *error: object) -> None:
-        reset_contextvars(**self._tokens)
+        _scope.reset(self._token)
+
+
+def _in_scope(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
+    return {**_scope.get(), **event}
 
 
 def redacted(text: str) -> str:

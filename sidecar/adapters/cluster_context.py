@@ -16,18 +16,32 @@ _PLAIN = "".join(chr(number) for number in range(0x21, 0x7F) if chr(number) != "
 
 
 def context_metadata(context: callback_pb2.ClusterContext) -> tuple[tuple[str, str], ...]:
-    fields = (
-        ("baton-cluster", context.cluster),
-        ("baton-runner-id", context.runner_id),
-        ("baton-group", context.group),
-        ("baton-is-leader", "true" if context.is_leader else "false"),
-        ("baton-epoch", str(context.epoch)),
-        ("baton-entity-type", context.entity_type),
-        ("baton-entity-id", context.entity_id),
+    term = _of_term(
+        context.cluster, context.runner_id, context.group, context.is_leader, context.epoch
     )
-    return tuple((key, _quoted(value)) for key, value in fields if value)
+    return term + _present(
+        ("baton-entity-type", context.entity_type), ("baton-entity-id", context.entity_id)
+    )
 
 
-@lru_cache(256)
+@lru_cache(64)
+def _of_term(
+    cluster: str, runner_id: str, group: str, is_leader: bool, epoch: int
+) -> tuple[tuple[str, str], ...]:
+    """The same for every call of a term."""
+    return _present(
+        ("baton-cluster", cluster),
+        ("baton-runner-id", runner_id),
+        ("baton-group", group),
+        ("baton-is-leader", "true" if is_leader else "false"),
+        ("baton-epoch", str(epoch)),
+    )
+
+
+def _present(*fields: tuple[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple([(key, _quoted(value)) for key, value in fields if value])
+
+
+@lru_cache(4096)
 def _quoted(value: str) -> str:
     return quote(value, safe=_PLAIN)

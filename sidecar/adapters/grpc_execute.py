@@ -76,6 +76,7 @@ class GrpcExecute:
         self._connect_seconds = connect_seconds
         self._trusted = trusted
         self._trace = trace
+        self._answered_seconds = metrics.CALLBACK_SECONDS.labels("Execute", "OK")
 
     async def execute(self, invocation: Invocation) -> Answer:
         started_at, code = boottime(), "OK"
@@ -84,6 +85,8 @@ class GrpcExecute:
             if not await self._connected(invocation.delivery):
                 code = "UNAVAILABLE"
                 return CallFailed(code, "no connection to the app", delivered=False)
+            if seconds is None:
+                return _answer(await self._call(invocation, None))
             async with asyncio.timeout(seconds):
                 return _answer(await self._call(invocation, seconds))
         except TimeoutError:
@@ -96,7 +99,12 @@ class GrpcExecute:
             code = "CANCELLED"
             raise
         finally:
-            metrics.CALLBACK_SECONDS.labels("Execute", code).observe(boottime() - started_at)
+            callback_seconds = (
+                self._answered_seconds
+                if code == "OK"
+                else metrics.CALLBACK_SECONDS.labels("Execute", code)
+            )
+            callback_seconds.observe(boottime() - started_at)
 
     async def _connected(self, run: Delivery) -> bool:
         """Wait for the connection: a call that never left is no delivery, nor is one that may not

@@ -123,7 +123,9 @@ class _Shift:
 
     async def work(self) -> None:
         slots = self.tools.slots
-        completions = Completions(self.tools.store, self.tenure, lambda: slots.crowded)
+        completions = Completions(
+            self.tools.store, self.tenure, lambda: self.backlog or slots.crowded
+        )
         writer = asyncio.create_task(completions.run(), name="dispatch.completions")
         try:
             await until_draining(self.tenure, self._lead(completions))
@@ -328,13 +330,15 @@ class _Shift:
 
     def _teach_breaker(self, works: bool | None, *, probe: bool) -> None:
         breaker = self.tools.breaker
+        was_open = breaker.is_open
         if works is None:
             breaker.abandoned(probe=probe)
         elif works:
             breaker.succeeded()
         else:
             breaker.failed(_now(), probe=probe)
-        metrics.BREAKER_OPEN.set(breaker.is_open)
+        if breaker.is_open != was_open:
+            metrics.BREAKER_OPEN.set(breaker.is_open)
 
     async def _watch_cancellations(self) -> None:
         hints = self.tools.hints.subscribe("runs")

@@ -47,7 +47,7 @@ JUDGE_SECONDS = 1.0
 OBSERVE_SECONDS = 30.0
 CLOCK_STEP_SECONDS = 0.5  # less is drift
 OBSERVED_MAX = 1_000
-_OFTEN_READ_MAX = 2_000  # more entities than that are read seldom, while all is well:
+_OFTEN_READ_MAX = 500  # more entities than that are read seldom, while all is well:
 _SELDOM_SECONDS = 120.0
 _TYPES: dict[EntityKind, EntityType] = {"singleton": "singleton", "schedule": "cron"}
 

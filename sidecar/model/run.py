@@ -199,10 +199,9 @@ class Verdict:
 
 
 def idempotency_key(cluster: str, kind: RunKind, name: str, run_id: int, tick: datetime) -> str:
-    """The same for every attempt of a run, and for no other run."""
+    """The same for every attempt of a run, and for no other run; `tick` in UTC."""
     if kind is RunKind.SCHEDULE:
-        text = f"{cluster}/{name}/{tick.strftime('%Y-%m-%dT%H:%M:%S.%fZ')}"
-        return text.replace(".000000Z", "Z")
+        return f"{cluster}/{name}/{tick.isoformat().removesuffix('+00:00')}Z"
     return f"{cluster}/{name}/run-{run_id}"
 
 

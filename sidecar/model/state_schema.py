@@ -42,7 +42,9 @@ class StatePolicy(Protocol):
 
 def initial_state(policy: StatePolicy) -> bytes:
     """The state before the first run."""
-    return _dumped(policy.initial if policy.initial is not None else {})
+    if policy.initial is None or policy.initial == {}:
+        return b"{}"
+    return _dumped(policy.initial)
 
 
 def decoded(stored: bytes, policy: StatePolicy) -> bytes:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from heapq import heapify, heappop, heappush
+from math import inf
 
 import structlog
 
@@ -31,14 +32,15 @@ log = structlog.get_logger()
 LOOK_SECONDS = 10.0
 HORIZON_SECONDS = 15.0  # beyond the next look, so that no tick falls between two
 BOOK_MAX = 1000  # schedules looked at ahead of time
-BATCH_TICKS = (
-    250  # per transaction, of many schedules: the first are on their way while others follow
-)
+# Per transaction, of many schedules: the first few are on their way while the others follow.
+BATCH_TICKS = (64, 250)
 RETRY_SECONDS = (0.1, 2.0)
 _EARLY_SECONDS = 0.001
-# What can be decided before it is due is; a little at a time, and only if there is time.
+# What can be decided before it is due is; a little at a time, only if there is time, and not while
+# the runs of the last ticks are on their way: those come first.
 AHEAD_AT_ONCE = 20
 AHEAD_SECONDS = 0.05
+REST_SECONDS = 1.0
 
 
 @dataclass(slots=True)
@@ -78,7 +80,7 @@ class _Book:
     def next_due_at(self) -> datetime | None:
         return self._heap[0][0] if self._heap else None
 
-    def due(self, now: datetime) -> list[DueTicks[Schedule]]:
+    def due(self, now: datetime, ticks_max: int) -> list[DueTicks[Schedule]]:
         """Take out what is due, at most one transaction's worth."""
         found: list[DueTicks[Schedule]] = []
         steps = 0
@@ -86,7 +88,7 @@ class _Book:
             entry = self._entries[self._heap[0][1]]
             ticks = due_ticks(entry.stored, entry.timing, now, entry.ahead)
             steps += len(ticks.steps) if ticks else 0
-            if found and steps > BATCH_TICKS:
+            if found and steps > ticks_max:
                 break
             heappop(self._heap)
             if ticks:
@@ -159,8 +161,8 @@ class Ticker:
                     self._queued(tenure.term.group)
                 pause = RETRY_SECONDS[0]
                 nap = turn.seconds_idle()
-                if nap > AHEAD_SECONDS and turn.decide_some():
-                    nap = 0.0
+                if nap > AHEAD_SECONDS:
+                    nap = min(nap, turn.decide_some())
             except (StoreUnavailable, StoreRefused) as error:
                 log.warning("ticks_wait_for_postgres", group=tenure.term.group, problem=str(error))
                 turn.look_again()
@@ -180,6 +182,8 @@ class _Turn:
         self._clock = DatabaseClock()
         self._loop = asyncio.get_running_loop()
         self._look_at = self._loop.time()
+        self._batch = BATCH_TICKS[0]
+        self._rested_at = 0.0
 
     def look_again(self) -> None:
         self._look_at = self._loop.time()
@@ -196,8 +200,12 @@ class _Turn:
         # A hair later than its time: asked too early, the database would claim nothing.
         return min(until_look, self._clock.seconds_until(due_at, now) + _EARLY_SECONDS)
 
-    def decide_some(self) -> bool:
-        return self._book.decide_some()
+    def decide_some(self) -> float:
+        """Decide a little ahead; how long until more can be decided."""
+        rest = self._rested_at - self._loop.time()
+        if rest > 0:
+            return rest
+        return 0.0 if self._book.decide_some() else inf
 
     async def take(self) -> bool:
         """Whether runs were added. What is known to be due goes before a look, unless for long."""
@@ -211,17 +219,19 @@ class _Turn:
     def _due(self) -> list[DueTicks[Schedule]]:
         if not self._tenure.trusted or self._book.next_due_at() is None:
             return []
-        return self._book.due(self._clock.time(self._loop.time()))
+        due = self._book.due(self._clock.time(self._loop.time()), self._batch)
+        self._batch = BATCH_TICKS[1] if due else BATCH_TICKS[0]
+        return due
 
     async def _look(self) -> None:
         asked = self._loop.time()
         now, found = await self._store.upcoming(
-            self._tenure.term, horizon_seconds=HORIZON_SECONDS, limit=BOOK_MAX
+            self._tenure.term, horizon_seconds=HORIZON_SECONDS, limit=BOOK_MAX + 1
         )
         self._clock.learn(now, asked=asked, answered=self._loop.time())
         self._book.replace_all(found)
         self._look_at = self._loop.time() + LOOK_SECONDS
-        if len(found) == BOOK_MAX and (last := found[-1].next_due_at):
+        if len(found) > BOOK_MAX and (last := found[-1].next_due_at):
             # There are more than the book holds: it is complete only up to here.
             self._look_at = self._loop.time() + self._clock.seconds_until(last, self._loop.time())
 
@@ -232,7 +242,9 @@ class _Turn:
         except (StoreUnavailable, StoreRefused):
             self.look_again()  # what stands there now says whether it was committed
             raise
-        self._clock.learn(claimed.now, asked=asked, answered=self._loop.time())
+        answered = self._loop.time()
+        self._clock.learn(claimed.now, asked=asked, answered=answered)
+        self._rested_at = answered + REST_SECONDS
         for ticks in due:
             if ticks.before.id in claimed.moved:
                 self._book.put_back(ticks.after)

@@ -48,7 +48,7 @@ _WAITED = {
 }
 CONTENDERS_PER_SCHEDULE = 20
 _NONE_SECONDS = NONE_OLDER_THAN.total_seconds()
-_KINDS = frozenset(RunKind)
+_KINDS = {kind.value: kind for kind in RunKind}
 _OVERLAPS = frozenset(Overlap)
 _MEASURED_SECONDS_MAX = 1e9
 
@@ -260,7 +260,7 @@ def _delivery(row: Row, term: Term, who: Identity) -> Delivery:
 
 def _kind(row: Row) -> RunKind:
     """One that is not known acts for its schedule, as a trigger does."""
-    return RunKind(row["kind"]) if row["kind"] in _KINDS else RunKind.TRIGGER
+    return _KINDS.get(row["kind"], RunKind.TRIGGER)
 
 
 def _contender(row: Row) -> Contender:
