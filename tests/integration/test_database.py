@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import timedelta
 from time import monotonic
 
@@ -14,6 +14,8 @@ from psycopg import sql
 from sidecar.adapters.postgres.database import WARM, Database
 from sidecar.adapters.postgres.migrate import migrate
 from sidecar.model.errors import AnswerLost, StoreRefused, StoreUnavailable
+from tests.integration.runs_lab import EVERY_HOUR, FakeApp, laboratory
+from tests.lab.pooler import pooler
 from tests.lab.proxy import FaultProxy
 
 QUERY = "health/select_one"
@@ -185,11 +187,7 @@ async def test_instants_are_in_utc_whatever_the_zone_of_the_server(
     open_database: Callable[..., Database], database_url: str
 ) -> None:
     """G4, G5: in its own zone, the repeated hour of autumn would compare as one and the same."""
-    async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as connection:
-        name = sql.Identifier(connection.info.dbname)
-        await connection.execute(
-            sql.SQL("ALTER DATABASE {} SET timezone = 'Europe/Berlin'").format(name)
-        )
+    await _alter(database_url, {"timezone": "Europe/Berlin"})
     async with open_database().transaction() as transaction:
         (row,) = await transaction.run(
             "SELECT current_setting('timezone') AS zone,"
@@ -199,6 +197,69 @@ async def test_instants_are_in_utc_whatever_the_zone_of_the_server(
     assert row["zone"] == "Europe/Berlin"
     assert row["second"] - row["first"] == timedelta(hours=1)
     assert row["first"].isoformat() == "2026-10-25T00:30:00+00:00"
+
+
+ODD_DEFAULTS = {
+    "array_nulls": "off",
+    "bytea_output": "escape",
+    "client_encoding": "LATIN1",
+    "datestyle": "German",
+    "default_transaction_isolation": "serializable",
+    "extra_float_digits": "-15",
+    "idle_session_timeout": "200ms",
+    "intervalstyle": "sql_standard",
+    "lock_timeout": "1ms",
+    "search_path": "",
+    "statement_timeout": "1s",
+    "synchronous_commit": "off",
+    "timezone": "Asia/Kathmandu",
+}
+
+
+async def _alter(url: str, settings: Mapping[str, str]) -> None:
+    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
+        database = sql.Identifier(connection.info.dbname)
+        for name, value in settings.items():
+            statement = sql.SQL("ALTER DATABASE {} SET {} = {}")
+            await connection.execute(statement.format(database, sql.Identifier(name), value))
+
+
+async def test_odd_defaults_of_a_database_reach_no_statement(database_url: str) -> None:
+    """G4, G7: many a server has been set up for something else."""
+    await _alter(database_url, ODD_DEFAULTS)
+    app = FakeApp()
+    async with laboratory(database_url) as lab:
+        await lab.add(EVERY_HOUR, behind=timedelta(hours=1))
+        async with lab.leading(app):
+            (row,) = await lab.ended()
+        await asyncio.sleep(0.4)  # longer than a session may be idle there
+        assert await lab.database.fetch_one(QUERY) == {"one": 1}
+    assert (row["outcome"], row["error"]) == ("succeeded", "")
+    assert app.calls[0].delivery.scheduled_at == row["tick"]
+
+
+@pytest.mark.parametrize("pooled", [False, True], ids=["direct", "through a pooler"])
+async def test_what_is_pinned_holds(
+    open_database: Callable[..., Database], database_url: str, pooled: bool
+) -> None:
+    """G7: a write that is acknowledged is on disk. Where more is asked for, that stays."""
+    wanted = {
+        "synchronous_commit": "on",
+        "transaction_isolation": "read committed",
+        "DateStyle": "ISO, DMY",
+        "array_nulls": "on",
+    }
+    await _alter(database_url, ODD_DEFAULTS)
+    async with pooler(database_url) as through:
+        database = open_database(through if pooled else database_url)
+        async with database.transaction() as transaction:
+            rows = await transaction.run("SELECT name, setting FROM pg_settings")
+        settings = {row["name"]: row["setting"] for row in rows}
+        assert {name: settings[name] for name in wanted} == wanted
+    await _alter(database_url, {"synchronous_commit": "remote_apply"})
+    async with open_database().transaction() as transaction:
+        rows = await transaction.run("SELECT current_setting('synchronous_commit') AS found")
+    assert rows == [{"found": "remote_apply"}]
 
 
 async def test_while_warm_it_keeps_what_a_burst_needs(

@@ -6,9 +6,9 @@ Guarantees:
 - each statement and transaction ends within its client-side deadline, waiting for a connection
   included;
 - it works behind a transaction pooler: nothing depends on session state. The server-side limits
-  (`statement_timeout`, `idle_in_transaction_session_timeout`) are session settings on a direct
-  connection and `SET LOCAL` behind a pooler, where a session setting would leak to somebody
-  else's queries.
+  (`statement_timeout`, `idle_in_transaction_session_timeout`) and what else is pinned are session
+  settings on a direct connection, and those of each transaction behind a pooler, where a session
+  setting would leak to somebody else's queries.
 
 It is not psycopg_pool: that one backs off for up to minutes while Postgres is away and keeps the
 first URL for ever; here a failed connect fails the call at once, and the caller's own back-off
@@ -21,7 +21,9 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from math import inf
 from time import monotonic
-from typing import Any, LiteralString
+from typing import Any
+
+from psycopg import IsolationLevel
 
 from sidecar.adapters.postgres.queries import Queries
 from sidecar.adapters.postgres.session import (
@@ -32,6 +34,7 @@ from sidecar.adapters.postgres.session import (
     connect,
     discard,
     fetch,
+    pinning,
 )
 from sidecar.model.errors import SidecarError, StoreUnavailable
 
@@ -43,9 +46,7 @@ WARM = 3  # ticks, claims and completions of a leader, side by side
 @dataclass(slots=True)
 class _Pooled:
     connection: Connection
-    transaction_settings: (
-        LiteralString | None
-    )  # what a pooled connection needs in every transaction
+    transaction_settings: bytes | None  # what a pooled connection needs in every transaction
     idle_since: float = 0.0
 
 
@@ -64,6 +65,7 @@ class Database:
         self._idle: list[_Pooled] = []  # the one that waited longest comes first
         self._kept = 1
         self._warm_for = 0
+        self._opening = asyncio.Lock()
         self._open = 0
         self._closed = False
         self._answered_at = -inf
@@ -115,7 +117,7 @@ class Database:
         deadline = monotonic() + (seconds or self._statement_seconds)
         async with self._connection(deadline - monotonic()) as pooled:
             transaction = Transaction(pooled.connection, self.queries, deadline)
-            await transaction.run("BEGIN")
+            await transaction.run("BEGIN ISOLATION LEVEL READ COMMITTED")
             try:
                 if pooled.transaction_settings:
                     await transaction.run(pooled.transaction_settings)
@@ -194,33 +196,31 @@ class Database:
     async def _open_kept(self) -> None:
         """Only a convenience: if Postgres does not want to, those who need one will say so."""
         with suppress(SidecarError):
-            while self._open < self._kept:
-                await self._give_back(await self._take(self._statement_seconds, fresh=True))
+            async with self._opening:  # one term after the other, or there would be too many
+                while self._open < self._kept:
+                    await self._give_back(await self._take(self._statement_seconds, fresh=True))
 
     async def _connect(self, seconds: float) -> _Pooled:
         connection = await connect(self._url, purpose="pool", seconds=min(seconds, 3.0))
         self._open += 1
         try:
             rows = await fetch(connection, BACKEND_PID, None, seconds)
-            timeouts = self._timeouts(local=behind_pooler(connection, rows[0]["pid"]))
-            if timeouts.startswith("SET LOCAL"):
+            if behind_pooler(connection, rows[0]["pid"]):
                 # A pooler may move prepared statements between servers.
                 connection.prepare_threshold = None
-                return _Pooled(connection, timeouts)
-            await fetch(connection, timeouts, None, seconds)
+                await connection.set_isolation_level(IsolationLevel.READ_COMMITTED)
+                return _Pooled(connection, self._settings(local=True))
+            await fetch(connection, self._settings(local=False), None, seconds)
         except BaseException:
             self._open -= 1
             await discard(connection)
             raise
         return _Pooled(connection, None)
 
-    def _timeouts(self, *, local: bool) -> Any:
-        scope = "LOCAL" if local else "SESSION"
-        milliseconds = round(self._statement_seconds * 1000)
-        return (
-            f"SET {scope} statement_timeout = {milliseconds}; "
-            f"SET {scope} idle_in_transaction_session_timeout = {milliseconds}"
-        )
+    def _settings(self, *, local: bool) -> bytes:
+        limit = f"{round(self._statement_seconds * 1000)}ms"
+        limits = {"statement_timeout": limit, "idle_in_transaction_session_timeout": limit}
+        return pinning(limits, local=local)
 
     async def _throw_away(self, pooled: _Pooled) -> None:
         self._open -= 1

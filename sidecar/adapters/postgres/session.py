@@ -8,6 +8,7 @@ Guarantees:
 - a connection on which the server refuses to write is ended: the next may lead to the primary;
 - the URL is asked for at each connect, so that a changed secret is used at the next one;
 - session settings are never made through a pooler, where they would be somebody else's;
+- the defaults of a server, a database or a role change no statement's meaning (`PINNED`);
 - an instant beyond what Python knows (infinity, before Christ) is read as the nearest that it does:
   one such row must not keep all others from being read.
 """
@@ -36,6 +37,15 @@ CONNECT_SECONDS = 3.0
 # A dead peer must be noticed by the kernel too, not only by our own deadlines.
 KEEPALIVE: dict[str, Any] = {"keepalives_idle": 1, "keepalives_interval": 1, "keepalives_count": 3}
 BACKEND_PID: LiteralString = "SELECT pg_backend_pid() AS pid"
+# Defaults of a server, a database or a role that our statements could not live with.
+PINNED: Mapping[str, str] = {
+    "array_nulls": "on",
+    "datestyle": "ISO",
+    "default_transaction_isolation": "read committed",
+    "idle_session_timeout": "0",
+    "lock_timeout": "0",
+    "statement_timeout": "0",
+}
 _FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 
@@ -73,7 +83,7 @@ async def connect(
     if settings:
         try:
             await _refuse_pooler(connection, seconds)
-            await _set(connection, settings, seconds)
+            await fetch(connection, pinning(settings, local=False), None, seconds)
         except BaseException:
             await discard(connection)
             raise
@@ -96,9 +106,21 @@ async def _refuse_pooler(connection: Connection, seconds: float) -> None:
         )
 
 
-async def _set(connection: Connection, settings: Mapping[str, str], seconds: float) -> None:
-    assignments = ", ".join(f"set_config('{k}', '{v}', false)" for k, v in settings.items())
-    await fetch(connection, f"SELECT {assignments}".encode(), None, seconds)
+def pinning(settings: Mapping[str, str], *, local: bool) -> bytes:
+    """A statement that makes `settings` beside those that are pinned.
+
+    A commit is never acknowledged before it is on disk, whatever the default; more than that
+    (`remote_apply`) stays. `transaction_timeout` is known from Postgres 17 on.
+    """
+    scope = "true" if local else "false"
+    made = [f"set_config('{k}', '{v}', {scope})" for k, v in {**PINNED, **settings}.items()]
+    commit = "replace(current_setting('synchronous_commit'), 'off', 'on')"
+    made.append(f"set_config('synchronous_commit', {commit}, {scope})")
+    made.append(
+        "CASE WHEN current_setting('transaction_timeout', true) IS NOT NULL"
+        f" THEN set_config('transaction_timeout', '0', {scope}) END"
+    )
+    return f"SELECT {', '.join(made)}".encode()
 
 
 class _NearestInstant(Loader):
