@@ -40,7 +40,7 @@ _EARLY_SECONDS = 0.001
 # the runs of the last ticks are on their way: those come first.
 AHEAD_AT_ONCE = 20
 AHEAD_SECONDS = 0.05
-REST_SECONDS = 1.0
+REST_SECONDS = 1.0  # or half of the time until the next tick
 
 
 @dataclass(slots=True)
@@ -162,7 +162,7 @@ class Ticker:
                 pause = RETRY_SECONDS[0]
                 nap = turn.seconds_idle()
                 if nap > AHEAD_SECONDS:
-                    nap = min(nap, turn.decide_some())
+                    nap = min(nap, turn.decide_some(nap))
             except (StoreUnavailable, StoreRefused) as error:
                 log.warning("ticks_wait_for_postgres", group=tenure.term.group, problem=str(error))
                 turn.look_again()
@@ -183,7 +183,7 @@ class _Turn:
         self._loop = asyncio.get_running_loop()
         self._look_at = self._loop.time()
         self._batch = BATCH_TICKS[0]
-        self._rested_at = 0.0
+        self._claimed_at = -inf
 
     def look_again(self) -> None:
         self._look_at = self._loop.time()
@@ -200,9 +200,10 @@ class _Turn:
         # A hair later than its time: asked too early, the database would claim nothing.
         return min(until_look, self._clock.seconds_until(due_at, now) + _EARLY_SECONDS)
 
-    def decide_some(self) -> float:
+    def decide_some(self, idle_seconds: float) -> float:
         """Decide a little ahead; how long until more can be decided."""
-        rest = self._rested_at - self._loop.time()
+        since_claim = self._loop.time() - self._claimed_at
+        rest = min(REST_SECONDS, (since_claim + idle_seconds) / 2) - since_claim
         if rest > 0:
             return rest
         return 0.0 if self._book.decide_some() else inf
@@ -242,9 +243,8 @@ class _Turn:
         except (StoreUnavailable, StoreRefused):
             self.look_again()  # what stands there now says whether it was committed
             raise
-        answered = self._loop.time()
-        self._clock.learn(claimed.now, asked=asked, answered=answered)
-        self._rested_at = answered + REST_SECONDS
+        self._claimed_at = self._loop.time()
+        self._clock.learn(claimed.now, asked=asked, answered=self._claimed_at)
         for ticks in due:
             if ticks.before.id in claimed.moved:
                 self._book.put_back(ticks.after)
