@@ -30,6 +30,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _NEIGHBOURS = 8  # ticks looked at on each side: more than a week of weekdays
 _LOOK_BACK = timedelta(days=3660)
+_BEGINNING_OF_TIME = datetime.min.replace(tzinfo=UTC)
 _END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 
 
@@ -86,7 +87,7 @@ class Timing:
     def next_tick(self, after: datetime) -> datetime | None:
         """The first tick strictly after `after`; None if there is none."""
         if self.start_at is not None:
-            after = max(after, self.start_at - _MICROSECOND)
+            after = max(after, _just_before(self.start_at))
         if self.cron is not None:
             tick = self.cron.next(after)
         elif self.every is not None:
@@ -112,9 +113,9 @@ class Timing:
     def count(self, after: datetime, until: datetime) -> int:
         """How many ticks lie in (after, until], by arithmetic."""
         if self.start_at is not None:
-            after = max(after, self.start_at - _MICROSECOND)
+            after = max(after, _just_before(self.start_at))
         if self.end_at is not None:
-            until = min(until, self.end_at - _MICROSECOND)
+            until = min(until, _just_before(self.end_at))
         if until <= after:
             return 0
         if self.cron is not None:
@@ -153,6 +154,11 @@ class Timing:
         if tick is None or (self.end_at is not None and tick >= self.end_at):
             return None
         return None if self.start_at is not None and tick < self.start_at else tick
+
+
+def _just_before(instant: datetime) -> datetime:
+    """A microsecond earlier; the beginning of time, which is what some write for none, stays."""
+    return max(instant, _BEGINNING_OF_TIME + _MICROSECOND) - _MICROSECOND
 
 
 def _next_multiple(base: datetime, every: timedelta, after: datetime) -> datetime | None:

@@ -112,6 +112,13 @@ def test_an_end_that_has_passed_is_no_mistake(tmp_path: Path) -> None:
         loaded(tmp_path, over + start)
 
 
+def test_a_start_in_the_year_1_is_no_mistake(tmp_path: Path) -> None:
+    """G11: some programs write it where a time was left out."""
+    always = "cluster: a\nschedules:\n  - {name: b, every: 1h, start_at: 0001-01-01T00:00:00Z"
+    for end in ("}", ", end_at: 2030-01-01T00:00:00Z}"):
+        loaded(tmp_path, always + end)
+
+
 def test_sums_of_decimal_fractions_are_no_obstacle(tmp_path: Path) -> None:
     """3 × 0.2 is more than 0.6 in binary, and 1.05 × 3 more than 3.15."""
     loaded(tmp_path, "cluster: a\nelection: {ping: 200ms, lease: 600ms, grace: 630ms}")

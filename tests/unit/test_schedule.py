@@ -89,6 +89,16 @@ class TestTicks:
     def test_the_end_of_all_time_is_no_error(self):
         assert Timing(every=D).next_tick(datetime.max.replace(tzinfo=UTC)) is None
 
+    @pytest.mark.parametrize("timing", [{"every": D}, {"cron": cron.parse("@daily")}])
+    def test_the_beginning_of_all_time_is_no_error(self, timing):
+        """G11: some programs write year 1 where a time was left out."""
+        always = Timing(**timing, start_at=datetime.min.replace(tzinfo=UTC), end_at=T0 + 9 * D)
+        assert not always.never_ticks
+        assert always.next_tick(T0) == T0 + D
+        assert always.count(T0, T0 + 3 * D) == 3
+        over = Timing(**timing, end_at=datetime.min.replace(tzinfo=UTC))
+        assert over.count(T0, T0 + D) == 0
+
     @given(st.integers(0, 10**9), st.integers(1, 10**8), st.integers(0, 10**9))
     def test_ticks_rise_and_are_counted(self, after, every, start):
         timing = Timing(every=every * US, start_at=T0 + start * US, end_at=T0 + 10**9 * US + D)
