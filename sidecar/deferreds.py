@@ -36,7 +36,7 @@ from sidecar.model.errors import (
     NotFound,
     SidecarError,
 )
-from sidecar.model.run import RunRef
+from sidecar.model.run import Refused, RunRef
 
 log = structlog.get_logger()
 
@@ -80,9 +80,17 @@ class Hints(Protocol):
 class Deferreds:
     """Create, Await, Complete, Fail and Get, from any pod; `run` serves those who wait."""
 
-    def __init__(self, store: Store, hints: Hints, *, poll_seconds: float = POLL_SECONDS) -> None:
+    def __init__(
+        self,
+        store: Store,
+        hints: Hints,
+        *,
+        refused: Refused = lambda run: None,
+        poll_seconds: float = POLL_SECONDS,
+    ) -> None:
         self._store = store
         self._hints = hints
+        self._refused = refused
         self._poll_seconds = poll_seconds
         self._waits = _Waits()
 
@@ -95,6 +103,8 @@ class Deferreds:
             return await self._store.create(name, run, ttl_seconds)
         except Fenced:
             metrics.FENCED_WRITES.labels("deferred").inc()
+            if run:
+                self._refused(run)
             raise
 
     async def get(self, token: str) -> Deferred:

@@ -38,6 +38,7 @@ from sidecar.model.election_words import (
     Takeover,
 )
 from sidecar.model.errors import LeaderHandoffFailed, SidecarError
+from sidecar.model.run import RunRef
 from sidecar.model.term import LossReason, Tenure, Term
 
 log = structlog.get_logger()
@@ -125,6 +126,10 @@ class Elector:
         for g in self.election.groups.values():
             if g.name == group:
                 self.tell(partial(self.election.resign, g.id, reason))
+
+    def write_refused(self, run: RunRef) -> None:
+        """A write that the app sent on behalf of this run was refused."""
+        self.tell(partial(self.election.write_refused, run.epoch))
 
     async def stopped(self) -> None:
         """Wait until nothing is held here and the app was told."""

@@ -35,6 +35,7 @@ from sidecar.dispatch.runs import Runs
 from sidecar.health.switch import DeadMansSwitch
 from sidecar.ids import LEASE_SECONDS, Ids
 from sidecar.leadership import Leadership
+from sidecar.model.run import Refused
 from sidecar.scheduling.catalogue import Schedules
 
 
@@ -51,6 +52,7 @@ def build(
     leadership: Leadership,
     switch: DeadMansSwitch,
     *,
+    refused: Refused,
     drain: Callable[[], None],
     drained: Callable[[], Awaitable[None]],
 ) -> Api:
@@ -61,8 +63,8 @@ def build(
         cluster=settings.cluster,
         history_seconds=settings.history.keep_seconds,
     )
-    runs = Runs(PostgresRunRecords(database, who), ground.hints)
-    deferreds = Deferreds(PostgresDeferreds(database, who), ground.hints)
+    runs = Runs(PostgresRunRecords(database, who), ground.hints, refused=refused)
+    deferreds = Deferreds(PostgresDeferreds(database, who), ground.hints, refused=refused)
     ids = Ids(Machines(database, who.now, lease_seconds=LEASE_SECONDS), boottime)
     singletons = SingletonsService(
         settings.singletons, PostgresExecutions(database, who), leadership.get, switch.stale_reasons

@@ -49,7 +49,9 @@ class Sidecar:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._ground = ground.lay(settings)
-        self._states = states.build(self._ground)
+        self._states = states.build(
+            self._ground, refused=lambda run: self._elector.write_refused(run)
+        )
         self._work = work.build(
             self._ground,
             self._states,
@@ -85,6 +87,7 @@ class Sidecar:
             self._states,
             self._leadership,
             self._work.switch,
+            refused=self._elector.write_refused,
             drain=self.drain,
             drained=self._elector.stopped,
         )

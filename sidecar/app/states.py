@@ -11,7 +11,7 @@ from sidecar.app.ground import Ground
 from sidecar.config import Singleton
 from sidecar.model.breaker import Breaker
 from sidecar.model.errors import NotFound
-from sidecar.model.run import Delivery
+from sidecar.model.run import Delivery, Refused
 from sidecar.model.state_schema import StatePolicy, initial_state
 from sidecar.model.state_words import Owner
 from sidecar.state import (
@@ -64,7 +64,7 @@ class OwnedStates:
             return None
 
 
-def build(ground: Ground) -> States:
+def build(ground: Ground, *, refused: Refused) -> States:
     settings = ground.settings
     truth = PostgresState(
         ground.database, ground.who, heartbeat_seconds=settings.health.heartbeat_seconds
@@ -84,7 +84,12 @@ def build(ground: Ground) -> States:
         )
     return States(
         store=StateStore(
-            truth, copies or NoCopies(), ground.hints, owned.policy, monotonic=boottime
+            truth,
+            copies or NoCopies(),
+            ground.hints,
+            owned.policy,
+            monotonic=boottime,
+            refused=refused,
         ),
         watch=StateWatch(truth, ground.hints, monotonic=boottime),
         sweeper=StateSweeper(truth, ground.hints, interval_seconds=30.0),

@@ -22,7 +22,7 @@ from sidecar.model.errors import (
     StoreUnavailable,
 )
 from sidecar.model.ledger import RunFilter, RunRecord, StoredStep
-from sidecar.model.run import CHECKPOINT_BYTES_MAX, CHECKPOINTS_MAX, RunRef, RunState
+from sidecar.model.run import CHECKPOINT_BYTES_MAX, CHECKPOINTS_MAX, Refused, RunRef, RunState
 
 log = structlog.get_logger()
 
@@ -44,9 +44,12 @@ class RunRecords(Protocol):
 
 
 class Runs:
-    def __init__(self, store: RunRecords, hints: Hints) -> None:
+    def __init__(
+        self, store: RunRecords, hints: Hints, *, refused: Refused = lambda run: None
+    ) -> None:
         self._store = store
         self._hints = hints
+        self._refused = refused
 
     async def get(self, run_id: int) -> RunRecord:
         return await self._store.get(_run_id(run_id))
@@ -99,6 +102,7 @@ class Runs:
             answer = await self._store.checkpoint(run, step, value)
         except Fenced:
             metrics.FENCED_WRITES.labels("checkpoint").inc()
+            self._refused(run)
             raise
         if answer.stored or answer.existing == value:
             return
@@ -121,6 +125,7 @@ class Runs:
             raise HeartbeatFailed(f"not written: {error}") from error
         if not accepted:
             metrics.FENCED_WRITES.labels("heartbeat").inc()
+            self._refused(run)
             raise Fenced(f"attempt {run.attempt} of run {run.run_id} is not the live one: stop")
 
 

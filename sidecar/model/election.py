@@ -214,7 +214,7 @@ class Election:
         self._connected = False
         self._statement = None
         self._statement_deadline = NEVER
-        self._agenda.ping_wanted = False
+        self._agenda.ping_wanted_at = NEVER
         for g in self.groups.values():
             g.locked = False
             self._end(g, now, LossReason.FENCED if g is fenced else LossReason.LEASE_LOST)
@@ -349,6 +349,14 @@ class Election:
         if g.locked and g.epoch == term.epoch:
             self._lose_session(now, fenced=g)
 
+    def write_refused(self, epoch: int, now: float) -> None:
+        """A write on behalf of a run of this epoch was refused: its term or its attempt is over.
+
+        Which of them, a ping tells: it ends a term that was overtaken, and costs no other.
+        """
+        if any(g.held and g.epoch == epoch for g in self.groups.values()):
+            self._agenda.ping_soon(now)
+
     # ── wishes ──────────────────────────────────────────────────────────────────────────────────
 
     def resign(self, group_id: int, reason: LossReason, now: float) -> None:
@@ -375,7 +383,7 @@ class Election:
 
     def asked_to_resign(self) -> None:
         """A notification: the next ping will say which group; do not wait for its time."""
-        self._agenda.ping_wanted = True
+        self._agenda.ping_at_once()
 
     def runners_seen(self, runners: Collection[RunnerSeen], now: float) -> None:
         self.runners = runners

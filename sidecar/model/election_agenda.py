@@ -25,6 +25,9 @@ from sidecar.model.election_words import (
 )
 
 _REAP_SLACK_SECONDS = 2.0
+# A ping that refused writes ask for follows the one before no sooner: an app that goes on writing
+# for an attempt that is over must not keep the session from everything else.
+REFUSED_PING_SECONDS = 0.1
 
 
 @dataclass(slots=True)
@@ -35,7 +38,7 @@ class Agenda:
     jitter: Callable[[], float]
     groups: Mapping[int, Group] = field(default_factory=dict)
     ping_sent_at: float = 0.0
-    ping_wanted: bool = False
+    ping_wanted_at: float = NEVER  # sooner than its rhythm says
     poll_at: float = 0.0
     inspect_wanted: bool = False
     hold_until: float = 0.0  # no lock is tried before
@@ -58,8 +61,16 @@ class Agenda:
         if waiting:
             times.append(self.poll_at)
         if any(g.held for g in self.groups.values()):
-            times.append(self.ping_sent_at + self.timers.ping)
+            times.append(self._ping_at())
         return times
+
+    def ping_at_once(self) -> None:
+        self.ping_wanted_at = 0.0
+
+    def ping_soon(self, now: float) -> None:
+        """At once, but for the distance that it keeps from the one before."""
+        soon = max(now, self.ping_sent_at + REFUSED_PING_SECONDS)
+        self.ping_wanted_at = min(self.ping_wanted_at, soon)
 
     def beat_is_overdue(self, g: Group, now: float) -> bool:
         return g.seen is not None and now - g.seen_at > 1.5 * self.timers.ping
@@ -82,10 +93,13 @@ class Agenda:
 
     def _ping(self, now: float) -> Statement | None:
         held = [g for g in self.groups.values() if g.held]
-        if not held or (now < self.ping_sent_at + self.timers.ping and not self.ping_wanted):
+        if not held or now < self._ping_at():
             return None
-        self.ping_sent_at, self.ping_wanted = now, False
+        self.ping_sent_at, self.ping_wanted_at = now, NEVER
         return Ping(tuple(g.id for g in held), tuple(g.epoch for g in held))
+
+    def _ping_at(self) -> float:
+        return min(self.ping_sent_at + self.timers.ping, self.ping_wanted_at)
 
     def _release(self) -> Statement | None:
         for g in self.groups.values():

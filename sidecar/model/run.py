@@ -11,6 +11,7 @@ At least once delivered, at most once completed: every delivery has a higher att
 is written only for the attempt that is live.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -73,6 +74,10 @@ class RunRef:
     run_id: int
     attempt: int
     epoch: int
+
+
+# Told of each write on behalf of a run that was refused: its attempt, or its term, is over.
+Refused = Callable[[RunRef], None]
 
 
 @dataclass(frozen=True, slots=True)

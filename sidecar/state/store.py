@@ -15,11 +15,13 @@ from dataclasses import replace
 
 from sidecar.model.errors import (
     Conflict,
+    Fenced,
     InvalidArgument,
     NotFound,
     SidecarError,
     StoreUnavailable,
 )
+from sidecar.model.run import Refused, RunRef
 from sidecar.model.state import (
     OWNED_TTL_SECONDS_MIN,
     check_delete,
@@ -53,12 +55,14 @@ class StateStore:
         policies: Policies,
         *,
         monotonic: Callable[[], float],
+        refused: Refused = lambda run: None,
     ) -> None:
         self._truth = truth
         self._copies = copies
         self._hints = CoalescedHints(notifier, TOPIC)
         self._policies = policies
         self._monotonic = monotonic
+        self._refused = refused
         self._failures = Failures(monotonic)
         self._put_batch = Batcher(
             truth.put, name_of=lambda put: put.key, bytes_of=lambda put: len(put.value)
@@ -90,7 +94,7 @@ class StateStore:
         try:
             written = await self._write(put, address)
         except SidecarError as error:
-            raise self._failures.persist(error) from error
+            raise self._not_written(error, put.run) from error
         assert written.record is not None  # noqa: S101 - what was written is there
         self._changed(address, written, asked)
         return written.record
@@ -111,7 +115,7 @@ class StateStore:
                 version = _written_version(address)
                 gone = await self._truth.delete_fenced(delete, delete.run, version)
         except SidecarError as error:
-            raise self._failures.persist(error) from error
+            raise self._not_written(error, delete.run) from error
         if gone is not None:
             self._changed(address, gone, asked)
             return True
@@ -162,6 +166,12 @@ class StateStore:
         if isinstance(written, SidecarError):
             raise written
         return written
+
+    def _not_written(self, error: SidecarError, run: RunRef | None) -> SidecarError:
+        """What the caller is told."""
+        if run and isinstance(error, Fenced):
+            self._refused(run)
+        return self._failures.persist(error)
 
     async def _read(self, address: Address) -> Reading:
         asked = self._monotonic()

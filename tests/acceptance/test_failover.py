@@ -10,10 +10,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
+import grpc
 import psycopg
 import pytest
 
+from sidecar._proto.baton.v1 import runs_pb2, runs_pb2_grpc
 from sidecar.cli.embedded import PostgresServer
 from tests.lab import netns
 from tests.lab.cluster import Cluster, Takeover
@@ -330,6 +333,66 @@ def _wait_to_be_told(replica: Replica, event: str, problem: str) -> None:
 
 def _says(replica: Replica, event: str) -> bool:
     return any(line["event"] == event for line in replica.log())
+
+
+def test_a_refused_write_of_the_app_ends_an_overtaken_term_at_once(
+    tmp_path: Path, database_url: str
+) -> None:
+    """G3: not only at the next ping. A write of an attempt that is over costs no term."""
+    config = {"singletons": [{"name": "keeper"}]}
+    with Cluster(tmp_path / "lab", 1, Setup(database_url, config=config)) as cluster:
+        leader = cluster.wait_for_leader()
+        cluster.wait_for("execute", app=leader.name)
+        run = _live_run(database_url)
+        for _ in range(20):
+            assert _refused_heartbeat(leader, runs_pb2.RunRef(**{**run, "attempt": 2}))
+        _wait_for_ping(database_url)
+        assert not cluster.events("lose", epoch=run["epoch"])
+        since = boottime()
+        _overtake(database_url)
+        assert _refused_heartbeat(leader, runs_pb2.RunRef(**run))
+        lost = cluster.wait_for("lose", epoch=run["epoch"])[-1]
+        assert lost.fields["reason"] == "FENCED"
+        assert cluster.seconds(since, lost.at) < 0.6, "the next ping was a second away"
+        cluster.check()
+
+
+def _live_run(url: str) -> dict[str, int]:
+    with psycopg.connect(url) as connection:
+        row = connection.execute(
+            "SELECT id, attempt, epoch FROM baton.run WHERE state = 'running'"
+        ).fetchone()
+    assert row is not None
+    return dict(zip(("run_id", "attempt", "epoch"), row, strict=True))
+
+
+def _refused_heartbeat(replica: Replica, run: runs_pb2.RunRef) -> bool:
+    with grpc.insecure_channel(replica.api_address) as channel:
+        stub: Any = runs_pb2_grpc.RunsStub(channel)  # type: ignore[arg-type]
+        with pytest.raises(grpc.RpcError) as refused:
+            stub.Heartbeat(runs_pb2.RunsHeartbeatRequest(run=run), timeout=5)
+    error: Any = refused.value
+    return bool(error.code() is grpc.StatusCode.FAILED_PRECONDITION)
+
+
+def _wait_for_ping(url: str) -> None:
+    """The one after it is due a second after this returns."""
+    with psycopg.connect(url, autocommit=True) as connection:
+
+        def sequence() -> int:
+            row = connection.execute("SELECT sequence FROM baton.beat").fetchone()
+            assert row is not None
+            return int(row[0])
+
+        before = sequence()
+        wait_until(lambda: sequence() > before, 10)
+
+
+def _overtake(url: str) -> None:
+    """What a takeover writes, as if the lock had been lost unnoticed."""
+    with psycopg.connect(url) as connection:
+        connection.execute("UPDATE baton.term SET epoch = epoch + 1, runner_id = 'another'")
+        connection.execute("UPDATE baton.beat SET epoch = epoch + 1, sequence = sequence + 1")
 
 
 @pytest.mark.timeout(240)

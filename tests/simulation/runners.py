@@ -141,6 +141,7 @@ class Runner:
             others_ready=self._others_ready,
             step_down=self._step_down,
             trusted=lambda run: self.elector.trusts(run.group, run.ref.epoch),
+            refused=lambda run: self.elector.write_refused(run),
             recorded=self._ledger.recorded,
             chance=self.world.random.random,
         )

@@ -14,7 +14,7 @@ from sidecar.dispatch.slots import Slots
 from sidecar.health.switch import DeadMansSwitch
 from sidecar.model.breaker import Breaker
 from sidecar.model.ledger import Recorded, Report
-from sidecar.model.run import Delivery
+from sidecar.model.run import Delivery, Refused
 from sidecar.model.term import Tenure
 from sidecar.scheduling.catalogue import Schedules
 from sidecar.scheduling.ticker import Ticker
@@ -40,6 +40,7 @@ class Ports:
     others_ready: Callable[[], bool]
     step_down: Callable[[str], None]
     trusted: Callable[[Delivery], bool]
+    refused: Refused
     recorded: Callable[[Report, Recorded], None]
     chance: Callable[[], float]
 
@@ -50,7 +51,7 @@ class Work:
     def __init__(self, process: Process, ports: Ports, singletons: Sequence[Singleton]) -> None:
         self.schedules = ports.schedules
         callback = Callback(ports.link, ports.runs, ports.runs, trusted=ports.trusted)
-        self.runs = Runs(cast(Any, ports.runs), ports.hints)
+        self.runs = Runs(cast(Any, ports.runs), ports.hints, refused=ports.refused)
         self.catalogue = Schedules(cast(Any, ports.schedules), ports.hints, cluster=CLUSTER)
         self.switch = DeadMansSwitch(
             ports.schedules,

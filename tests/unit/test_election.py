@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from sidecar.model.election import Election
+from sidecar.model.election_agenda import REFUSED_PING_SECONDS
 from sidecar.model.election_words import (
     Backend,
     Beat,
@@ -519,6 +520,45 @@ def test_a_fenced_write_of_this_term_ends_it(driver: Driver) -> None:
     assert driver.effects() == []
     driver.election.fenced(TERM, driver.now)
     assert _lose(LossReason.FENCED) in driver.effects()
+
+
+def test_a_refused_write_of_a_run_is_answered_by_a_ping(driver: Driver) -> None:
+    """G3: it ends the term if the ping finds a newer one, and costs a standing one nothing."""
+    driver.lead()
+    driver.ping()
+    driver.now += REFUSED_PING_SECONDS
+    driver.election.write_refused(EPOCH, driver.now)
+    driver.answer(Pinged(frozenset({G})))
+    assert driver.effects() == []
+    assert driver.phase() is Phase.LEADING
+    driver.now += REFUSED_PING_SECONDS
+    driver.election.write_refused(EPOCH, driver.now)
+    driver.answer(Pinged(frozenset()))
+    assert driver.effects() == [CancelWork(TERM), _lose(LossReason.FENCED), HangUp()]
+
+
+def test_a_late_write_of_another_term_asks_for_nothing(driver: Driver) -> None:
+    driver.lead()
+    driver.ping()
+    driver.now += T.ping / 2
+    driver.election.write_refused(EPOCH - 1, driver.now)
+    assert driver.ask() is None
+
+
+def test_refused_writes_do_not_crowd_out_the_session(driver: Driver) -> None:
+    """However many they are, a ping asked for keeps its distance from the one before."""
+    driver.lead()
+    driver.ping()
+    began, pings = driver.now, 0
+    while driver.now < began + 0.8 * T.ping:
+        driver.election.write_refused(EPOCH, driver.now)
+        if ping := driver.ask():
+            pinged = Pinged(frozenset({G}))
+            driver.election.answered(ping, pinged, sent_at=driver.now, now=driver.now)
+            pings += 1
+        assert driver.election.wake_at() > driver.now
+        driver.now += 0.001
+    assert 1 < pings <= 0.8 * T.ping / REFUSED_PING_SECONDS
 
 
 def test_an_unhealthy_app_steps_down_without_a_drain(driver: Driver) -> None:
