@@ -183,7 +183,7 @@ class Sidecar:
             tasks.create_task(self._stay(identity), name="cluster.registry")
             tasks.create_task(self._config.run(), name="cluster.config")
             tasks.create_task(self._states.sweeper.run(), name="state.sweep")
-            tasks.create_task(self._prune_deferreds(), name="deferreds.prune")
+            tasks.create_task(self._tidy(), name="cluster.tidy")
             observe = self._work.switch.observe(self._settings.groups)
             tasks.create_task(observe, name="health.observe")
             if self._states.copies:
@@ -244,9 +244,12 @@ class Sidecar:
                 async with asyncio.timeout(LOOK_AGAIN_SECONDS if looking else _REGISTRY_SECONDS):
                     await self._campaign_changed.wait()
 
-    async def _prune_deferreds(self) -> None:
+    async def _tidy(self) -> None:
+        """What belongs to nobody in particular; pods take turns by chance."""
         while True:
             await asyncio.sleep(_PRUNE_SECONDS * (0.5 + random.random()))  # noqa: S311
+            with _survived("runs.leftovers"):
+                await self._work.leftovers.tidy()
             with _survived("deferreds.prune"):
                 await self._api.deferreds.prune(self._settings.history.keep_seconds)
 

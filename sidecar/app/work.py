@@ -19,6 +19,7 @@ from sidecar.app.states import States
 from sidecar.callback import Callback
 from sidecar.dispatch.completions import Completions
 from sidecar.dispatch.dispatcher import Dispatcher, Tools
+from sidecar.dispatch.leftovers import Leftovers
 from sidecar.dispatch.reporting import count_recorded
 from sidecar.dispatch.slots import Slots
 from sidecar.health.switch import DeadMansSwitch
@@ -42,6 +43,7 @@ class Work:
     singletons: Singletons
     switch: DeadMansSwitch
     pings: PingUrls
+    leftovers: Leftovers
 
     async def lead(self, tenure: Tenure) -> None:
         """Everything that is done under one term; it ends when it has wound down."""
@@ -136,6 +138,7 @@ def build(
         ),
         switch=switch,
         pings=pings,
+        leftovers=Leftovers(runs, keep_seconds=settings.history.keep_seconds),
     )
 
 

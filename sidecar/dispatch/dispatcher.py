@@ -23,6 +23,7 @@ import structlog
 from sidecar import metrics
 from sidecar.dispatch.admission import admit
 from sidecar.dispatch.completions import Completions
+from sidecar.dispatch.leftovers import prune
 from sidecar.dispatch.ports import Callback, Hints, Listener, RunStore
 from sidecar.dispatch.reporting import count_ended, count_recorded, count_start
 from sidecar.dispatch.slots import Slots
@@ -55,8 +56,6 @@ RETRY_SECONDS = (0.1, 2.0)
 # stood still. Its runs would be nobody's, so whoever lost an answer looks again until it is over.
 SETTLING_SECONDS = 15.0
 TIDY_SECONDS = 60.0
-PRUNE_MAX = 500
-PRUNE_PAUSE_SECONDS = 0.05
 _NOT_TRIED = CallFailed("UNAVAILABLE", "not tried: the app fails every call", delivered=False)
 
 
@@ -364,17 +363,11 @@ class _Shift:
             await asyncio.sleep(TIDY_SECONDS * (0.9 + 0.2 * self.tools.chance()))
             with suppress(StoreUnavailable, StoreRefused):
                 await self._expire()
-                await self._prune()
+                await prune(
+                    self.tools.store, self.tenure.term, keep_seconds=self.tools.keep_seconds
+                )
             self.unknown = True  # nobody knows for how long a pooler may keep a lost claim
             self.woken.set()
-
-    async def _prune(self) -> None:
-        keep_seconds, pruned = self.tools.keep_seconds, PRUNE_MAX
-        while pruned == PRUNE_MAX:
-            pruned = await self.tools.store.prune(
-                self.tenure.term, keep_seconds=keep_seconds, limit=PRUNE_MAX
-            )
-            await asyncio.sleep(PRUNE_PAUSE_SECONDS)  # others come first
 
     async def _finish_calls(self) -> None:
         """Draining: let calls end by themselves while there is time."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,7 @@ from sidecar._proto.baton.v1 import (
     singletons_pb2_grpc,
 )
 from tests.acceptance.client_lab import ClientCluster, patiently
+from tests.lab.cluster import Cluster
 from tests.lab.processes import baton, wait_until
 from tests.lab.replica import Replica, Setup
 
@@ -185,3 +187,44 @@ def test_a_wrong_schema_is_refused_before_anything_starts(tmp_path: Path) -> Non
     ended = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     assert ended.returncode == 2
     assert "baton.yaml:6: singletons[0].state.schema: is not a JSON Schema" in ended.stdout
+
+
+def test_a_removed_group_is_tidied_once_its_last_pod_is_gone(
+    tmp_path: Path, database_url: str
+) -> None:
+    """Not while a pod of the older file lives: its life goes on, its history stays."""
+    with_group: dict[str, Any] = {"singletons": [{"name": "keeper", "group": "side"}]}
+    cluster = Cluster(tmp_path / "lab", 2, Setup(database_url))
+    old_pod, new_pod = cluster.replicas
+    old_pod.setup = replace(old_pod.setup, groups=("default", "side"), config=with_group)
+    for replica in cluster.replicas:
+        command = list(replica.sidecar.command)
+        command[command.index("sidecar")] = "tests.acceptance.tidying_often"
+        replica.sidecar.command = command
+    with cluster:
+        cluster.wait_for("execute", app=old_pod.name)
+        cluster.wait_for("watch", app=new_pod.name)
+        with psycopg.connect(database_url, autocommit=True) as connection:
+            connection.execute(_OLD_RUN)
+            time.sleep(4)
+            assert _left(connection) == [("keeper", "running"), ("old", "ended")]
+            old_pod.kill()
+            time.sleep(4)
+            assert _left(connection) == [("keeper", "running"), ("old", "ended")], "may come back"
+            connection.execute(
+                "UPDATE baton.runner SET seen_at = seen_at - interval '1 hour'"
+                " WHERE runner_id LIKE %s",
+                (f"{old_pod.name}-%",),
+            )
+            wait_until(lambda: _left(connection) == [("keeper", "ended")], 30, new_pod.describe)
+
+
+_OLD_RUN = """
+INSERT INTO baton.run (cluster_id, group_id, kind, name, tick, state, outcome, due_at, finished_at)
+SELECT cluster_id, id, 'singleton', 'old', at, 'ended', 'succeeded', at, at
+FROM baton.leader_group, (SELECT now() - interval '8 days' AS at) AS long_ago WHERE name = 'side'
+"""
+
+
+def _left(connection: psycopg.Connection[Any]) -> list[tuple[str, str]]:
+    return connection.execute("SELECT name, state FROM baton.run ORDER BY name").fetchall()

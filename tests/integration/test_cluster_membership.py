@@ -106,6 +106,18 @@ async def test_the_registry_shows_who_lives(database: Database, database_url: st
     assert await a.beat(identity, campaigning=True, config_revision=0) == []
 
 
+async def test_the_registry_knows_the_groups_of_each_runner(
+    database: Database, database_url: str
+) -> None:
+    await migrate(database_url, "baton")
+    runner = _runner(database, "a")
+    identity = await runner.join("orders", "", ["default", "x"])
+    await runner.beat(identity, campaigning=False, config_revision=0)
+    async with await psycopg.AsyncConnection.connect(database_url) as connection:
+        cursor = await connection.execute("SELECT group_ids FROM baton.runner")
+        assert await cursor.fetchall() == [(sorted(identity.groups.values()),)]
+
+
 async def test_a_hint_reaches_another_pod_soon(database: Database, database_url: str) -> None:
     channel = channel_name("baton", "orders")
     pods = [Hints(database, lambda: database_url, channel=channel) for _ in range(2)]

@@ -70,7 +70,7 @@ class Membership:
     async def beat(
         self, identity: Identity, *, campaigning: bool, config_revision: int
     ) -> list[RunnerSeen]:
-        """Say that this runner lives; the others that do."""
+        """Say that this runner lives, and with which groups; the others that live."""
         rows = await self._database.fetch(
             "cluster/beat",
             {
@@ -80,6 +80,7 @@ class Membership:
                 "version": self._version,
                 "campaigning": campaigning,
                 "config_revision": config_revision,
+                "group_ids": list(identity.groups.values()),
                 "alive_seconds": ALIVE_SECONDS,
             },
         )

@@ -171,6 +171,17 @@ class PostgresRuns:
         row = await self._database.fetch_one("runs/prune", parameters)
         return int(row["pruned"]) if row else 0
 
+    async def vanished(self) -> list[Term]:
+        """The last term of each group that no living runner names and nobody holds."""
+        who = await self._identity()
+        parameters = {"cluster_id": who.cluster_id, "mine": list(who.groups.values())}
+        rows = await self._database.fetch("runs/vanished", parameters)
+        return [Term(row["name"], row["id"], row["epoch"]) for row in rows]
+
+    async def end_lives(self, term: Term, *, limit: int) -> int:
+        """Lives of singletons that nobody ended in a group that vanished; how many there were."""
+        return len(await self._fenced("runs/end_lives", term, limit=limit))
+
     async def start_singleton(self, term: Term, name: str) -> Delivery:
         """A new life of a singleton, running at once; earlier lives that nobody ended are over."""
         who = await self._identity()

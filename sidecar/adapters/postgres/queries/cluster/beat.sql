@@ -5,15 +5,16 @@ WITH removed AS (
 mine AS (
     INSERT INTO baton.runner AS runner (
         runner_id, cluster_id, host, version, campaigning, campaigning_since, config_revision,
-        config_loaded_at)
+        config_loaded_at, group_ids)
     VALUES (%(runner_id)s, %(cluster_id)s, %(host)s, %(version)s, %(campaigning)s,
             CASE WHEN %(campaigning)s THEN clock_timestamp() END, %(config_revision)s,
-            clock_timestamp())
+            clock_timestamp(), %(group_ids)s)
     ON CONFLICT (runner_id) DO UPDATE SET
         campaigning = excluded.campaigning,
         campaigning_since = CASE WHEN NOT excluded.campaigning THEN NULL
             ELSE coalesce(runner.campaigning_since, clock_timestamp()) END,
-        config_revision = excluded.config_revision, seen_at = clock_timestamp())
+        config_revision = excluded.config_revision, group_ids = excluded.group_ids,
+        seen_at = clock_timestamp())
 SELECT runner_id, campaigning,
        coalesce(extract(epoch FROM clock_timestamp() - campaigning_since), 0)::float8
            AS campaigning_seconds
