@@ -380,6 +380,7 @@ class Election:
         g = self.groups.get(group_id)
         if g and not g.locked:
             g.free_since, g.tried = now, False
+            self._rank()
 
     def asked_to_resign(self) -> None:
         """A notification: the next ping will say which group; do not wait for its time."""

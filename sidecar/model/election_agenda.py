@@ -78,18 +78,18 @@ class Agenda:
     def rank(self, me: str, campaigning: Collection[str]) -> None:
         """Who else competes has changed, or who leads what."""
         leaders = self.leaders(me)
-        for g in self.groups.values():
-            if not g.locked:
-                # Whoever held it last is gone when it is free: nobody waits for him.
-                others = set(campaigning) - {g.holder.runner_id}
-                g.wait = spreading.wait_seconds(me, g.name, others, leaders)
+        waiting = [g for g in self.groups.values() if not g.locked]
+        # Ranked together: what is free now, and what would be free if this leader were gone.
+        for leader in {leaders[g.name] for g in waiting}:
+            together = [g for g in waiting if leaders[g.name] == leader]
+            vacant = {g.name: g.holder.runner_id for g in together}
+            waits = spreading.waits(me, vacant, campaigning, leaders)
+            for g in together:
+                g.wait = waits[g.name]
 
     def leaders(self, me: str) -> dict[str, str]:
         """The runner that leads each group, as far as known."""
-        return {
-            g.name: me if g.locked else ("" if g.holder.clean else g.holder.runner_id)
-            for g in self.groups.values()
-        }
+        return {g.name: me if g.locked else g.living_holder for g in self.groups.values()}
 
     def _ping(self, now: float) -> Statement | None:
         held = [g for g in self.groups.values() if g.held]

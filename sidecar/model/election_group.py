@@ -63,6 +63,12 @@ class Group:
         """The lock is ours, and so is the epoch: it must be pinged."""
         return self.locked and self.epoch > 0
 
+    @property
+    def living_holder(self) -> str:
+        """Who else leads it, unless it is known or seems to be free."""
+        free = self.holder.clean or self.free_since is not None
+        return "" if free else self.holder.runner_id
+
     def noticed(self, holder: Holder, beat: Beat, now: float) -> None:
         """What a poll shows of others."""
         self.holder = holder

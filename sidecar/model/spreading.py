@@ -1,8 +1,11 @@
 """How several groups spread over the runners, without anybody deciding it.
 
-Every runner ranks all runners for each group by rendezvous hashing and waits by its own rank
-before it competes; a runner that already leads its share stands behind those that do not. Ranks
-only shift who gets a free group first: they are never part of what makes the election safe.
+Every runner ranks all runners for each group and waits by its own rank before it competes. Who
+leads less stands before who leads more, rendezvous hashing decides between equals, and groups that
+are free together are gone through in one order: each counts for its first choice when the next one
+is ranked. So all runners that see the same come to the same even spread; and whoever has its share
+waits as long as anybody may for what is meant for others. Ranks only shift who gets a free group
+first: they are never part of what makes the election safe.
 
 Whoever begins to campaign for several groups first looks who else does, twice: of the runners that
 start together, the first one has nobody to see at its first look.
@@ -32,20 +35,25 @@ def share(groups: int, runners: int) -> int:
     return -(-groups // max(1, runners))
 
 
-def wait_seconds(
-    me: str, group: str, runners: Collection[str], leaders: Mapping[str, str]
-) -> float:
-    """How long `me` lets better placed runners go first for a free `group`.
+def waits(
+    me: str, vacant: Mapping[str, str], runners: Collection[str], leaders: Mapping[str, str]
+) -> dict[str, float]:
+    """How many seconds `me` lets better placed runners go first for each of the `vacant` groups.
 
-    `leaders` maps each group to the runner that leads it now, as far as known.
+    `vacant` maps each to who led it last: he is gone, and nobody waits for him. `leaders` maps each
+    group to the runner that leads it now, as far as known.
     """
-    candidates = set(runners) | {me}
-    led = Counter(runner for name, runner in leaders.items() if name != group)
-    limit = share(len(set(leaders) | {group}), len(candidates))
-    ranked = sorted(candidates, key=lambda r: (led[r] >= limit, led[r], -score(r, group)))
-    if len(ranked) == 1:
-        return 0.0
-    return WAIT_SECONDS_MAX * ranked.index(me) / (len(ranked) - 1)
+    led = Counter(runner for group, runner in leaders.items() if group not in vacant)
+    seconds: dict[str, float] = {}
+    for group in sorted(vacant):
+        able = (set(runners) - {vacant[group]}) | {me}
+        ranked = sorted(able, key=lambda runner: (led[runner], -score(runner, group)))
+        seconds[group] = WAIT_SECONDS_MAX * ranked.index(me) / max(1, len(ranked) - 1)
+        led[ranked[0]] += 1
+    all_able = (set(runners) - set(vacant.values())) | {me}
+    if led[me] >= share(len(leaders.keys() | vacant.keys()), len(all_able)):
+        return {group: WAIT_SECONDS_MAX if wait else 0.0 for group, wait in seconds.items()}
+    return seconds
 
 
 def group_to_hand_over(

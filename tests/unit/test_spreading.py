@@ -1,6 +1,11 @@
 """Groups spread over runners by rank; ranks only shift who goes first."""
 
+from collections import Counter
+from collections.abc import Collection, Mapping
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sidecar.model.election_words import RunnerSeen
 from sidecar.model.spreading import (
@@ -8,10 +13,28 @@ from sidecar.model.spreading import (
     WAIT_SECONDS_MAX,
     group_to_hand_over,
     share,
-    wait_seconds,
+    waits,
 )
 
 RUNNERS = ["a", "b", "c"]
+
+
+def wait_seconds(
+    me: str, group: str, runners: Collection[str], leaders: Mapping[str, str]
+) -> float:
+    """The wait for one group that is free alone."""
+    return waits(me, {group: "gone"}, runners, leaders)[group]
+
+
+def _first_choices(
+    vacant: Mapping[str, str], runners: Collection[str], leaders: Mapping[str, str]
+) -> dict[str, str]:
+    """Who goes first for each group; every runner finds the same one, out of its own view."""
+    views = {me: waits(me, vacant, runners, leaders) for me in runners}
+    assert all(0 <= wait <= WAIT_SECONDS_MAX for view in views.values() for wait in view.values())
+    first = {group: [me for me in runners if views[me][group] == 0.0] for group in vacant}
+    assert all(len(choices) == 1 for choices in first.values())
+    return {group: choices[0] for group, choices in first.items()}
 
 
 def _settled(
@@ -57,6 +80,52 @@ def test_who_leads_its_share_stands_behind_who_leads_nothing() -> None:
 def test_the_group_in_question_does_not_count_against_its_last_leader() -> None:
     free = [wait_seconds(me, "g1", RUNNERS, {"g1": ""}) for me in RUNNERS]
     assert free == [wait_seconds(me, "g1", RUNNERS, {"g1": "a"}) for me in RUNNERS]
+
+
+_NAMES = st.text("abcdefgh-0123456789", min_size=1, max_size=8)
+_GROUPS = st.sets(_NAMES, min_size=1, max_size=64)
+_RUNNERS = st.sets(_NAMES, min_size=1, max_size=12)
+
+
+@given(_GROUPS, _RUNNERS)
+def test_groups_free_together_spread_evenly(groups: set[str], runners: set[str]) -> None:
+    """And then nothing is left to hand over."""
+    led = _first_choices(dict.fromkeys(groups, ""), runners, dict.fromkeys(groups, ""))
+    loads = [Counter(led.values())[runner] for runner in runners]
+    assert max(loads) - min(loads) <= 1
+    for me in runners:
+        mine = [group for group, leader in led.items() if leader == me]
+        assert group_to_hand_over(me, mine, _settled(*runners), led) is None
+
+
+@given(_GROUPS, _RUNNERS, st.data())
+def test_nobody_gets_more_than_its_share_while_others_have_less(
+    groups: set[str], runners: set[str], data: st.DataObject
+) -> None:
+    """Whoever leads what when some groups come free."""
+    leading = st.sampled_from(sorted(runners | {""}))
+    leaders = {group: data.draw(leading) for group in sorted(groups)}
+    vacant = {group: "" for group, leader in leaders.items() if not leader}
+    before = Counter(leader for leader in leaders.values() if leader)
+    first = _first_choices(vacant, runners, leaders)
+    after = before + Counter(first.values())
+    for runner in set(first.values()):
+        assert after[runner] <= share(len(groups), len(runners)) or all(
+            after[runner] - after[other] <= 1 for other in runners
+        )
+
+
+@given(_GROUPS, st.sets(_NAMES, min_size=2, max_size=12))
+def test_the_groups_of_a_runner_that_is_gone_spread_evenly(
+    groups: set[str], runners: set[str]
+) -> None:
+    free = dict.fromkeys(groups, "")
+    leaders = _first_choices(free, runners, free)
+    gone = sorted(runners)[0]
+    vacant = {group: gone for group, leader in leaders.items() if leader == gone}
+    left = runners - {gone}
+    loads = Counter({**leaders, **_first_choices(vacant, left, leaders)}.values())
+    assert max(loads[r] for r in left) - min(loads[r] for r in left) <= 1
 
 
 def test_surplus_goes_to_a_settled_runner_with_less() -> None:
