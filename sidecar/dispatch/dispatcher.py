@@ -133,9 +133,11 @@ class _Shift:
             metrics.FENCED_WRITES.labels("claim").inc()
             self.tenure.fenced()
         finally:
-            await self._end_calls()
-            writer.cancel()
-            await asyncio.gather(writer, return_exceptions=True)
+            try:
+                await self._end_calls()
+            finally:  # a term that was fenced is cancelled too, while its calls are being ended
+                writer.cancel()
+                await asyncio.gather(writer, return_exceptions=True)
 
     async def _lead(self, completions: Completions) -> None:
         async with asyncio.TaskGroup() as tasks:

@@ -104,3 +104,20 @@ async def test_an_attempt_that_runs_is_not_begun_again(monkeypatch: pytest.Monke
     assert fenced.is_set()
     assert app.calls == 1
     assert tools.slots.take(_SLOTS, asyncio.Event()) == _SLOTS
+
+
+async def test_a_fenced_term_that_is_cancelled_too_leaves_no_writer_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The election answers the fence by cancelling the work, which is still ending its calls."""
+    monkeypatch.setattr(dispatcher, "POLL_SECONDS", 0.05)
+    loop = asyncio.get_running_loop()
+
+    def fenced() -> None:
+        loop.call_soon(leading.cancel)
+
+    tenure = Tenure(_TERM, trusted_seconds=lambda: 3.0, fenced=fenced)
+    leading = asyncio.create_task(Dispatcher(_tools(ForgetfulClaims(), HangingApp())).lead(tenure))
+    async with asyncio.timeout(10):
+        await asyncio.wait({leading})
+    assert "dispatch.completions" not in {task.get_name() for task in asyncio.all_tasks()}
