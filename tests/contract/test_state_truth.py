@@ -1,7 +1,8 @@
 """The contract of the state tables, on a real Postgres: the only form of this port there is."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
+from typing import TypeVar
 
 import psycopg
 import pytest
@@ -11,6 +12,12 @@ from sidecar.model.errors import Conflict, FailedPrecondition, Fenced, InvalidAr
 from sidecar.model.state import prefix_end
 from sidecar.model.state_words import Address, Delete, Owner, Put, Reading, Record
 from tests.state_lab import EPOCH, StateLab, state_lab
+
+T = TypeVar("T")
+_WAITING = (
+    "SELECT count(*) FROM pg_stat_activity"
+    " WHERE datname = current_database() AND wait_event_type = 'Lock'"
+)
 
 
 @pytest.fixture
@@ -132,6 +139,34 @@ async def test_one_request_from_many_connections_is_written_once(lab: StateLab) 
         assert all(isinstance(answer, Record) for answer in answers)
 
 
+async def _held_up(lab: StateLab, key: str, *writes: Awaitable[T]) -> list[T]:
+    """The answers to writes that were all under way before the first of them could commit."""
+    async with await psycopg.AsyncConnection.connect(lab.url) as connection:
+        await connection.execute("SELECT 1 FROM baton.state WHERE key = %s FOR UPDATE", [key])
+        writing = asyncio.gather(*writes)
+        async with asyncio.timeout(5):
+            while await lab.sql(_WAITING) != [(len(writes),)]:  # noqa: ASYNC110 - the server knows
+                await asyncio.sleep(0.01)
+    return await writing
+
+
+async def test_a_request_under_way_elsewhere_is_no_conflict(lab: StateLab) -> None:
+    """G7: asked again before the first was carried out, a compare-and-set does not lose to itself.
+
+    Told so, the caller would read what it wrote itself, and write it a second time.
+    """
+    async with lab.pod(size=8) as truth:
+        first = await put(truth, "k", b"1")
+        asked = [
+            put(truth, "k", b"2", request_id="same", expected_version=first.version)
+            for _ in range(4)
+        ]
+        answers = await _held_up(lab, "k", *asked)
+        assert len({answer.version for answer in answers}) == 1
+        with pytest.raises(Conflict):
+            await put(truth, "k", b"2", request_id="other", expected_version=first.version)
+
+
 async def test_pages_go_by_bytes_of_the_key(truth: PostgresState) -> None:
     keys = ["a", "a/1", "a/2", "a/é", "a0", "b", "Z"]
     await truth.put([Put(key, key.encode()) for key in keys])
@@ -230,6 +265,17 @@ class TestOwnedKeys:
         again = await truth.put_fenced(write, run, 1)
         assert again.record == first.record
         assert not again.current
+
+    async def test_a_request_under_way_elsewhere_is_no_conflict(self, lab: StateLab) -> None:
+        """G7: asked again before the first was carried out, it gets the first one's answer."""
+        run = await lab.live_run()
+        async with lab.pod(size=8) as truth:
+            before = (await truth.put_fenced(Put(self.KEY, b"1"), run, 1)).record
+            assert before is not None
+            write = Put(self.KEY, b"2", expected_version=before.version, request_id="same")
+            asked = [truth.put_fenced(write, run, 1) for _ in range(4)]
+            answers = await _held_up(lab, self.KEY, *asked)
+            assert len({answer.record and answer.record.version for answer in answers}) == 1
 
     @pytest.mark.parametrize(
         "change",

@@ -9,7 +9,7 @@ again, not written again.
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from psycopg.errors import UniqueViolation
 
@@ -20,7 +20,7 @@ from sidecar.adapters.postgres.state_rows import (
     reading_of,
     record_of,
 )
-from sidecar.model.errors import SidecarError, StoreUnavailable
+from sidecar.model.errors import AnswerLost, SidecarError, StoreUnavailable
 from sidecar.model.identity import Identity
 from sidecar.model.run import RunRef
 from sidecar.model.state import (
@@ -43,6 +43,7 @@ from sidecar.model.state_words import (
     Record,
 )
 
+T = TypeVar("T")
 # Below the 4 MiB of a message, with room for one more value of 1 MiB and the framing.
 _PAGE_BYTES_MAX = 2 * 1024 * 1024
 _CHANGES_MAX = 500
@@ -77,8 +78,10 @@ class PostgresState:
         return [reading_of(row, address.key) for row, address in zip(rows, addresses, strict=True)]
 
     async def put(self, puts: Sequence[Put]) -> list[Reading | SidecarError]:
-        rows = await self._put_rows(puts)
-        by_key = {row["key"]: row for row in rows}
+        by_key = {row["key"]: row for row in await self._put_rows(puts)}
+        if doubted := [put for put in puts if put.request_id and put.key not in by_key]:
+            rows = await _seen_now(self._put_rows(doubted))
+            by_key |= {row["key"]: row for row in rows}
         return [put_answer(put, by_key.get(put.key), _digest) for put in puts]
 
     async def _put_rows(self, puts: Sequence[Put]) -> list[Row]:
@@ -104,6 +107,17 @@ class PostgresState:
         return await self._fetch("put", **columns)
 
     async def put_fenced(self, put: Put, run: RunRef, state_version: int) -> Reading:
+        row = await self._put_fenced_row(put, run, state_version)
+        if put.request_id and not row["version"]:
+            row = await _seen_now(self._put_fenced_row(put, run, state_version))
+        if row["digest"] is None:
+            allowed(row, run, put.key)
+        answer = put_answer(put, row if row["version"] else None, _digest)
+        if isinstance(answer, SidecarError):
+            raise answer
+        return answer
+
+    async def _put_fenced_row(self, put: Put, run: RunRef, state_version: int) -> Row:
         rows = await self._fetch_once(
             "put_fenced",
             **_on_behalf(run, put.key),
@@ -115,13 +129,7 @@ class PostgresState:
             request_id=put.request_id or None,
             digest=_digest(put),
         )
-        row = rows[0]
-        if row["digest"] is None:
-            allowed(row, run, put.key)
-        answer = put_answer(put, row if row["version"] else None, _digest)
-        if isinstance(answer, SidecarError):
-            raise answer
-        return answer
+        return rows[0]
 
     async def delete(self, delete: Delete) -> Reading | None:
         rows = await self._fetch("delete", key=delete.key, expected=delete.expected_version)
@@ -227,6 +235,15 @@ class PostgresState:
             except UniqueViolation:
                 continue
         raise StoreUnavailable("the same request_id is being written by too many callers")
+
+
+async def _seen_now(asked_again: Awaitable[T]) -> T:
+    """The same request may have been under way elsewhere: its write made this one fail, and its
+    answer stands only where a statement that begins now can see it. Without one nobody knows."""
+    try:
+        return await asked_again
+    except StoreUnavailable as error:
+        raise AnswerLost(str(error)) from error
 
 
 def _end_quietly(work: "asyncio.Task[list[Row]]") -> None:

@@ -1,6 +1,7 @@
 -- state/put_once: state/put for entries of which some carry a request_id. One that was answered within the
 -- last hour is answered again from `state_request` and writes nothing. The same request still under way on
--- another connection breaks a unique key: nothing is written, and asking again finds its answer.
+-- another connection breaks a unique key: nothing is written, and asking again finds its answer. (So does it after
+-- a compare-and-set that lost: what it lost to may be itself.)
 WITH item AS MATERIALIZED (
     SELECT i.key, i.value, i.expected, make_interval(secs => i.ttl_seconds) AS ttl, i.request_id, i.digest
     FROM unnest(%(keys)s::text[], %(values)s::bytea[], %(expected)s::bigint[], %(ttl_seconds)s::float8[],
