@@ -1,5 +1,6 @@
 """The Schedules and Runs services over a real gRPC server, on a real Postgres."""
 
+import asyncio
 import json
 from base64 import b64decode
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -37,6 +38,11 @@ from sidecar.model.run import Delivery, ExecutionMetadata
 from sidecar.model.term import Term
 from sidecar.scheduling import Schedules
 from tests.integration.runs_lab import EVERY_HOUR, FakeApp, Lab, laboratory
+
+_WAITING = (
+    "SELECT count(*) FROM pg_stat_activity"
+    " WHERE datname = current_database() AND wait_event_type = 'Lock'"
+)
 
 
 @dataclass
@@ -395,6 +401,25 @@ async def test_checkpoints_are_stored_once_and_only_for_the_live_attempt(
     assert late.value.code() is grpc.StatusCode.FAILED_PRECONDITION
     stored = await lab.sql("SELECT step, value FROM baton.checkpoint")
     assert stored == [{"step": "charge", "value": b"1"}]
+
+
+async def test_a_checkpoint_asked_for_again_while_it_is_under_way_is_stored_once(
+    lab: Lab, api: Api
+) -> None:
+    """G7: a client that waited too long asks again before the first was carried out."""
+    _, delivery = await running(lab)
+    step = runs_pb2.RunsCheckpointRequest(run=ref(delivery), step="charge", value=b"1")
+    other = runs_pb2.RunsCheckpointRequest(run=ref(delivery), step="charge", value=b"2")
+    async with await psycopg.AsyncConnection.connect(lab.url) as connection:
+        await connection.execute("SELECT 1 FROM baton.run FOR UPDATE")
+        asked = [asyncio.ensure_future(api.runs.Checkpoint(one)) for one in (step, step, other)]
+        async with asyncio.timeout(5):
+            while await lab.sql(_WAITING) != [{"count": 3}]:  # noqa: ASYNC110 - the server knows
+                await asyncio.sleep(0.01)
+    answers = await asyncio.gather(*asked, return_exceptions=True)
+    codes = sorted(a.code().name for a in answers if isinstance(a, grpc.aio.AioRpcError))
+    (stored,) = await lab.sql("SELECT value FROM baton.checkpoint")
+    assert codes == ["ALREADY_EXISTS"] * (1 if stored["value"] == b"1" else 2)
 
 
 async def test_checkpoints_have_limits(lab: Lab, api: Api) -> None:

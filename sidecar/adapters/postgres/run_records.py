@@ -4,6 +4,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import Any
 
+from psycopg.errors import UniqueViolation
+
 from sidecar.adapters.postgres.database import Database, Row
 from sidecar.model.errors import DamagedRow, Fenced, NotFound
 from sidecar.model.identity import Identity
@@ -65,7 +67,11 @@ class PostgresRunRecords:
             "count_max": CHECKPOINTS_MAX,
             "bytes_max": CHECKPOINT_BYTES_MAX,
         }
-        row = await self._database.fetch_one("runs/checkpoint", parameters)
+        try:
+            row = await self._database.fetch_one("runs/checkpoint", parameters)
+        except UniqueViolation:
+            # The same step was under way already: only a statement that begins now sees its value.
+            row = await self._database.fetch_one("runs/checkpoint", parameters)
         if row is None or not row["stands"]:
             raise Fenced(f"attempt {run.attempt} of run {run.run_id} is not the live one: stop")
         existing = row["existing"]
