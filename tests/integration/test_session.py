@@ -13,7 +13,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from sidecar.adapters.postgres.session import connect, discard, fetch
+from sidecar.adapters.postgres.session import bounded, connect, discard, fetch
 from sidecar.config import SecretSource
 from sidecar.model.errors import SidecarError, StoreRefused, StoreUnavailable
 from tests.lab import footprint
@@ -142,3 +142,29 @@ async def test_a_url_that_cannot_be_read_or_used_is_told(
         (tmp_path / "url").write_bytes(content)
     with pytest.raises(StoreUnavailable, match=problem):
         await connect(SecretSource.from_file(tmp_path / "url").read, purpose="test")
+
+
+@pytest.mark.parametrize("seconds", [0.2, 10.0], ids=["its time is up", "cancelled before"])
+async def test_a_statement_given_up_twice_ends_in_silence(
+    database_url: str, caplog: pytest.LogCaptureFixture, seconds: float
+) -> None:
+    """Cancelled while a statement that was given up is still ending: no error that nobody took."""
+    connection = await connect(lambda: database_url, purpose="test")
+    silent = asyncio.Event()
+
+    async def wait_for_ever(*_: object) -> None:
+        await silent.wait()
+        raise psycopg.OperationalError("the line is cut")
+
+    call = asyncio.create_task(bounded(connection, wait_for_ever(), seconds))
+    await asyncio.sleep(0.3)  # past the first of the two limits
+    call.cancel()
+    await asyncio.sleep(0)
+    call.cancel()
+    silent.set()
+    await asyncio.wait({call})
+    del call
+    await discard(connection)
+    gc.collect()
+    await asyncio.sleep(0)
+    assert not caplog.records

@@ -162,21 +162,14 @@ async def discard(connection: Connection) -> None:
 async def bounded(connection: Connection, work: Awaitable[T], seconds: float) -> T:
     """The result of `work` on `connection`; after `seconds` the line is cut: AnswerLost."""
     task = asyncio.ensure_future(work)
+    task.add_done_callback(_end_quietly)
     try:
         await asyncio.wait({task}, timeout=seconds)
     except asyncio.CancelledError:
-        hang_up(connection)
-        await asyncio.wait({task}, timeout=1)
-        if task.done():
-            # The statement may just have ended: then only we know that the line is cut.
-            connection.pgconn.finish()
-        task.cancel()
+        await _cut(connection, task)
         raise
     if not task.done():
-        hang_up(connection)
-        await asyncio.wait({task}, timeout=1)
-        with suppress(asyncio.CancelledError, Exception):
-            task.cancel() if not task.done() else task.exception()
+        await _cut(connection, task)
         raise AnswerLost(f"no answer from Postgres within {seconds:g} s")
     try:
         return task.result()
@@ -185,6 +178,24 @@ async def bounded(connection: Connection, work: Awaitable[T], seconds: float) ->
         raise StoreUnavailable(f"Postgres is read-only: {_one_line(error)}") from error
     except psycopg.Error as error:
         raise _translated(connection, error) from error
+
+
+async def _cut(connection: Connection, task: asyncio.Future[T]) -> None:
+    """End the line, and with it what waits for an answer; also if we are cancelled meanwhile."""
+    hang_up(connection)
+    try:
+        await asyncio.wait({task}, timeout=1)
+    finally:
+        if task.done():
+            # The statement may just have ended: then only we know that the line is cut.
+            connection.pgconn.finish()
+        task.cancel()
+
+
+def _end_quietly(task: asyncio.Future[T]) -> None:
+    """Whoever gave it up does not hear how it ended."""
+    if not task.cancelled():
+        task.exception()
 
 
 def _translated(connection: Connection, error: psycopg.Error) -> Exception:
