@@ -204,7 +204,7 @@ class _Turn:
         """Decide a little ahead; how long until more can be decided."""
         since_claim = self._loop.time() - self._claimed_at
         rest = min(REST_SECONDS, (since_claim + idle_seconds) / 2) - since_claim
-        if rest > 0:
+        if rest > _EARLY_SECONDS:  # less may be nothing but what a sum of floats leaves
             return rest
         return 0.0 if self._book.decide_some() else inf
 
