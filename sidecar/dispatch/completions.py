@@ -30,8 +30,8 @@ from sidecar.model.term import Tenure
 
 log = structlog.get_logger()
 
-BATCH_MAX = 200
-GATHER_SECONDS = 0.1
+BATCH_MAX = 500
+GATHER_SECONDS = 0.25
 _STEPS = 10
 RETRY_SECONDS = (0.05, 1.0)
 
