@@ -67,9 +67,14 @@ def red_with_cause(evidence: Evidence, terms: Terms) -> Iterator[str]:
     """G10: red only during a fault and until 15 s after the recovery from it, and with a reason."""
     faults = _faults(evidence, terms)
     for answer in evidence.answers:
-        around = [f for f in faults if f.began_at <= answer.at <= f.back_at + RECOVERY_SECONDS]
         if answer.status == 200:
             continue
+        over_at = (
+            answer.at + answer.seconds
+        )  # a question under way when the fault begins is met too
+        around = [
+            f for f in faults if f.began_at <= over_at and answer.at <= f.back_at + RECOVERY_SECONDS
+        ]
         if answer.status == 0:
             if not terms.mutes or answer.replica not in [fault.victim for fault in around]:
                 yield f"G10: no answer from {answer.replica}: {answer.body}"
