@@ -74,7 +74,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     if os.environ.get("BATON_TEST_ROLE") == "least":
         from tests.security.roles import NEED_OWNER
 
-        if item.name in NEED_OWNER:
+        if getattr(item, "originalname", item.name) in NEED_OWNER:
             item.add_marker(pytest.mark.skip(reason="it needs the owner of the tables"))
 
 

@@ -21,8 +21,8 @@ OWNER, RUNTIME = "baton_owner", "baton_runtime"
 _PASSWORD = "least-privilege-of-the-tests"
 
 
-# Tests that need more than a sidecar does: they take tables away, or make schemas and databases
-# read-only. All others pass with the least of roles.
+# Tests that need more than a sidecar does: they take tables away, make some of their own, or change
+# the settings of a database. All others pass with the least of roles.
 NEED_OWNER = frozenset(
     {
         "test_a_store_that_breaks_in_an_unknown_way_turns_red_and_ends_nothing",
@@ -31,6 +31,13 @@ NEED_OWNER = frozenset(
         "test_two_schemas_never_meet",
         "test_a_read_only_server_is_refused",
         "test_tables_without_an_installation_are_told",
+        "test_files_that_name_the_groups_in_another_order_do_not_deadlock",
+        "test_silence_holds_back_and_heal_delivers",
+        "test_a_lost_answer_to_commit",
+        "test_lost_bytes_stay_lost",
+        "test_instants_are_in_utc_whatever_the_zone_of_the_server",
+        "test_odd_defaults_of_a_database_reach_no_statement",
+        "test_what_is_pinned_holds",
     }
 )
 
