@@ -28,6 +28,7 @@ NEED_OWNER = frozenset(
         "test_a_store_that_breaks_in_an_unknown_way_turns_red_and_ends_nothing",
         "test_a_missing_table_is_refused_with_its_name",
         "test_without_tables_it_says_what_to_do",
+        "test_the_life_of_a_troubled_pod",
         "test_two_schemas_never_meet",
         "test_a_read_only_server_is_refused",
         "test_tables_without_an_installation_are_told",

@@ -5,6 +5,7 @@ Guarantees:
   comes in bursts (`warm`); a broken one is thrown away, never repaired;
 - each statement and transaction ends within its client-side deadline, waiting for a connection
   included;
+- a commit that did not wait for its synchronous standby to the end is `AnswerLost`, no success;
 - it works behind a transaction pooler: nothing depends on session state. The server-side limits
   (`statement_timeout`, `idle_in_transaction_session_timeout`) and what else is pinned are session
   settings on a direct connection, and those of each transaction behind a pooler, where a session
@@ -24,6 +25,7 @@ from time import monotonic
 from typing import Any
 
 from psycopg import IsolationLevel
+from psycopg.errors import Diagnostic
 
 from sidecar.adapters.postgres.queries import Queries
 from sidecar.adapters.postgres.session import (
@@ -34,9 +36,10 @@ from sidecar.adapters.postgres.session import (
     connect,
     discard,
     fetch,
+    perhaps_only_here,
     pinning,
 )
-from sidecar.model.errors import SidecarError, StoreUnavailable
+from sidecar.model.errors import AnswerLost, SidecarError, StoreUnavailable
 
 Row = dict[str, Any]
 IDLE_SECONDS_MAX = 5.0
@@ -48,6 +51,10 @@ class _Pooled:
     connection: Connection
     transaction_settings: bytes | None  # what a pooled connection needs in every transaction
     idle_since: float = 0.0
+    unreplicated: bool = False
+
+    def noticed(self, notice: Diagnostic) -> None:
+        self.unreplicated = self.unreplicated or perhaps_only_here(notice)
 
 
 class Database:
@@ -157,6 +164,8 @@ class Database:
         pooled = await self._take(seconds)
         try:
             yield pooled
+            if pooled.unreplicated:
+                raise AnswerLost("the wait for the standby was cancelled; the write may get lost")
         finally:
             await self._give_back(pooled)
 
@@ -178,7 +187,8 @@ class Database:
     async def _give_back(self, pooled: _Pooled) -> None:
         try:
             status = pooled.connection.info.transaction_status
-            if self._closed or pooled.connection.closed or status.name != "IDLE":
+            usable = status.name == "IDLE" and not pooled.unreplicated
+            if self._closed or pooled.connection.closed or not usable:
                 await self._throw_away(pooled)
             else:
                 pooled.idle_since = monotonic()
@@ -203,19 +213,23 @@ class Database:
     async def _connect(self, seconds: float) -> _Pooled:
         connection = await connect(self._url, purpose="pool", seconds=min(seconds, 3.0))
         self._open += 1
+        settings = None
         try:
             rows = await fetch(connection, BACKEND_PID, None, seconds)
             if behind_pooler(connection, rows[0]["pid"]):
                 # A pooler may move prepared statements between servers.
                 connection.prepare_threshold = None
                 await connection.set_isolation_level(IsolationLevel.READ_COMMITTED)
-                return _Pooled(connection, self._settings(local=True))
-            await fetch(connection, self._settings(local=False), None, seconds)
+                settings = self._settings(local=True)
+            else:
+                await fetch(connection, self._settings(local=False), None, seconds)
         except BaseException:
             self._open -= 1
             await discard(connection)
             raise
-        return _Pooled(connection, None)
+        pooled = _Pooled(connection, settings)
+        connection.add_notice_handler(pooled.noticed)
+        return pooled
 
     def _settings(self, *, local: bool) -> bytes:
         limit = f"{round(self._statement_seconds * 1000)}ms"

@@ -23,6 +23,7 @@ from sidecar.adapters.postgres.session import (
     discard,
     fetch,
     hang_up,
+    perhaps_only_here,
 )
 from sidecar.model.election_words import (
     Backend,
@@ -226,9 +227,7 @@ class LeaderLock:
         return int(facts["lock_class"])
 
     def _noticed(self, notice: psycopg.errors.Diagnostic) -> None:
-        # "canceling wait for synchronous replication": committed here, perhaps nowhere else.
-        if notice.severity_nonlocalized == "WARNING":
-            self._warned = True
+        self._warned = self._warned or perhaps_only_here(notice)
 
 
 def _beat(row: dict[str, Any]) -> Beat:

@@ -6,6 +6,8 @@ Guarantees:
 - every failure but a broken constraint leaves as one of our errors; a connection lost after a
   commit was sent is `AnswerLost`;
 - a connection on which the server refuses to write is ended: the next may lead to the primary;
+- a commit whose wait for the standby was cancelled can be told from one that is safe
+  (`perhaps_only_here`);
 - the URL is asked for at each connect, so that a changed secret is used at the next one;
 - session settings are never made through a pooler, where they would be somebody else's;
 - the defaults of a server, a database or a role change no statement's meaning (`PINNED`);
@@ -46,6 +48,7 @@ PINNED: Mapping[str, str] = {
     "lock_timeout": "0",
     "statement_timeout": "0",
 }
+_UNREPLICATED = ("01000", "57P01")  # a warning without a code of its own; by an administrator
 _FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 
@@ -227,6 +230,11 @@ async def fetch(
 def behind_pooler(connection: Connection, backend_pid: int) -> bool:
     """A pooler tells the client a process id of its own making."""
     return connection.pgconn.backend_pid != backend_pid
+
+
+def perhaps_only_here(notice: psycopg.errors.Diagnostic) -> bool:
+    """A wait for synchronous replication was cancelled: committed here, perhaps nowhere else."""
+    return notice.severity_nonlocalized == "WARNING" and notice.sqlstate in _UNREPLICATED
 
 
 def _one_line(error: BaseException) -> str:
