@@ -19,7 +19,7 @@ LEAST = {"ticks": 20, "executions": 15, "commits": 20, "put": 15, "add": 5, "cou
 
 
 @pytest.mark.timeout(300)  # what the arena waits for has time limits of its own
-@pytest.mark.parametrize("name", ["disk-full", "connection-limit"])
+@pytest.mark.parametrize("name", ["disk-full", "connection-limit", "postgres-failover"])
 def test_everything_holds_through_a_fault(name: str, tmp_path: Path) -> None:
     """G1 to G10, as far as they are touched: the judge finds nothing in the whole history."""
     fault = named(name)

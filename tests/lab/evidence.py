@@ -91,6 +91,8 @@ class Terms:
     mutes: bool = False  # probes of the victim may stay without an answer
     red: str = ""  # what /readyz of the victim must say while the fault lasts
     red_seconds: float = 10.0  # within so much time
+    lossy: bool = False  # a write acknowledged during the fault may be lost with the server
+    behind: bool = False  # the victim reads from a server that was replaced
     exempt: frozenset[str] = frozenset()  # rules that cannot be judged here; see `verdict.RULES`
     cache_seconds: float = 3.0  # how old an answer from the cache may be
     every_second: tuple[str, ...] = ("each", "newest", "sum")  # schedules that tick each second

@@ -18,6 +18,7 @@ from typing import Any
 # set, `count` in the owned state of a singleton. Reads: `strong`, `cached`, `own` (cached, of what
 # this very app wrote last), `begin` (the state a singleton was given).
 WRITES = ("put", "add", "count")
+READS = ("strong", "cached", "own", "begin")
 
 
 @dataclass(frozen=True, slots=True)

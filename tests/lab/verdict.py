@@ -8,10 +8,12 @@ breaks the first rule.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 from tests.lab import check_health, check_state, check_ticks, checker
-from tests.lab.evidence import Evidence, Terms
+from tests.lab.evidence import Evidence, Terms, Window
 from tests.lab.history import select
+from tests.lab.ops import READS, WRITES, Op
 
 Rule = Callable[[Evidence, Terms], Iterator[str]]
 
@@ -74,9 +76,24 @@ RULES: Mapping[str, Rule] = {
 }
 
 
+def _ops_that_count(evidence: Evidence, terms: Terms) -> Iterator[Op]:
+    """All, but for what physics takes from a write or a read while the fault lasts."""
+    for op in evidence.ops:
+        during = [w for w in evidence.windows if _overlap(op, w)]
+        if during and terms.lossy and op.kind in WRITES:
+            yield replace(op, answered_at=None, outcome="")
+        elif not (terms.behind and op.kind in READS and op.app in {w.victim for w in during}):
+            yield op
+
+
+def _overlap(op: Op, window: Window) -> bool:
+    return op.asked_at < window.healed_at and (op.answered_at or op.asked_at) >= window.began_at
+
+
 def violations(evidence: Evidence, terms: Terms) -> list[str]:
     unknown = terms.exempt - RULES.keys()
     assert not unknown, f"no such rules: {unknown}"
+    evidence = replace(evidence, ops=list(_ops_that_count(evidence, terms)))
     return [
         f"[{name}] {line}"
         for name, rule in RULES.items()

@@ -254,6 +254,28 @@ def test_a_recovery_that_is_too_late_is_found() -> None:
     assert any("led again 32.0 s after" in line for line in _found(late))
 
 
+def test_only_what_was_acknowledged_while_a_lossy_fault_lasted_may_be_lost() -> None:
+    terms = replace(TERMS, lossy=True)
+    lost = _more(ops=[_op("put", "load/a", 3, FAULT_AT + 1)])(_good())
+    assert any("lost: load/a" in line for line in _found(lost))
+    assert _found(lost, terms) == []
+    before = _more(ops=[_op("put", "load/a", 3, FAULT_AT - 1)])(_good())
+    assert any("lost: load/a" in line for line in _found(before, terms))
+    after = _more(ops=[_op("put", "load/a", 3, HEALED_AT + 1)])(_good())
+    assert any("lost: load/a" in line for line in _found(after, terms))
+
+
+def test_only_the_victim_may_read_from_a_server_that_was_replaced() -> None:
+    terms = replace(TERMS, behind=True)
+    stale = _more(ops=[_op("strong", "load/a", 1, FAULT_AT + 1)])(_good())
+    assert any("strong read" in line for line in _found(stale))
+    assert _found(stale, terms) == []
+    other = _more(ops=[_op("strong", "load/a", 1, FAULT_AT + 1, app="b")])(_good())
+    assert any("strong read" in line for line in _found(other, terms))
+    healed = _more(ops=[_op("strong", "load/a", 1, HEALED_AT + 1)])(_good())
+    assert any("strong read" in line for line in _found(healed, terms))
+
+
 def test_who_leads_all_the_time_has_recovered_at_once() -> None:
     assert check_health.recoveries(_good(), TERMS) == [0.0]
 

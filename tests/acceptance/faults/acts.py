@@ -111,10 +111,10 @@ def limit_connections(arena: Arena, most: int) -> None:
                 wire.cut()
 
 
-def a_million_rows(url: str) -> None:
+def a_million_rows(arena: Arena) -> None:
     """Ended runs of the last six days, none of them due for pruning yet."""
-    collected.rows(url, _MILLION)
-    collected.rows(url, "ANALYZE baton.run")
+    collected.rows(arena.url, _MILLION)
+    collected.rows(arena.url, "ANALYZE baton.run")
 
 
 _MILLION = """
@@ -125,6 +125,44 @@ SELECT s.cluster_id, s.group_id, 'schedule', 'old', s.id, at, 'ended', 'succeede
 FROM baton.schedule s, generate_series(1, 1000000) n,
      LATERAL (SELECT now() - n * interval '500 ms' AS at) t
 WHERE s.name = 'each'"""
+
+
+def a_standby_server(arena: Arena) -> None:
+    """Asynchronous, as it comes."""
+    arena.add_standby()
+
+
+def a_synchronous_standby(arena: Arena) -> None:
+    arena.add_standby().synchronize()
+
+
+def promote(arena: Arena) -> None:
+    arena.standby.promote()
+    arena.fail_over()
+
+
+def lag_and_kill(arena: Arena) -> None:
+    """What is committed in the last seconds of the primary never reaches its standby."""
+    arena.standby.wire.silence(lose=True)
+    time.sleep(3)
+    arena.postgres.kill()
+
+
+def split(arena: Arena) -> None:
+    """The standby is promoted while the primary lives; only the leader still talks to the old."""
+    arena.standby.wire.silence(lose=True)
+    arena.standby.promote()
+    others = arena.cluster.others(arena.victim)
+    arena.follow(arena.standby, others)
+    for replica in others:
+        for wire in replica.wires:
+            wire.cut()
+
+
+def end_split(arena: Arena) -> None:
+    """As a watchdog does: the old primary is gone."""
+    arena.postgres.kill()
+    arena.fail_over()
 
 
 # ── Redis ───────────────────────────────────────────────────────────────────────────────────────

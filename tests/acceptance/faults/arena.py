@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -30,6 +30,7 @@ from tests.lab.netns import Namespace
 from tests.lab.probes import Probes
 from tests.lab.processes import Child, boottime, wait_until
 from tests.lab.replica import Replica, Setup
+from tests.lab.standby import HotStandby
 
 CACHE_SECONDS = 3
 CONFIG: Mapping[str, Any] = {
@@ -60,7 +61,7 @@ class Scene:
     stepped: str = ""  # whose wall clock can be stepped: "sidecars" or "postgres"
     clock_seconds: int = 0  # by how much that clock is wrong from the beginning
     start_seconds: float = 60.0
-    prepare: Callable[[str], None] | None = None  # done to the database when its tables are there
+    prepare: Callable[[Arena], None] | None = None  # done when the tables are there
 
 
 class Arena:
@@ -127,7 +128,7 @@ class Arena:
                 replica.describe,
             )
         if self.scene.prepare:
-            self.scene.prepare(self.url)
+            self.scene.prepare(self)
         self.cluster.wait_for("execute", 5, name="each", timeout=30)
         loaded = self.cluster.replicas[: self.scene.loaded]
         wait_until(
@@ -175,6 +176,23 @@ class Arena:
             for child in (replica.app, replica.sidecar):
                 if not child.running:
                     child.start()
+
+    def add_standby(self) -> HotStandby:
+        self.standby = self._open.enter_context(HotStandby(self.postgres))
+        return self.standby
+
+    def follow(self, server: PostgresServer, replicas: Sequence[Replica]) -> None:
+        """The service name of Postgres leads these replicas' new connections to this server."""
+        for replica in replicas:
+            for wire in (replica.session_wire, replica.pool_wire):
+                assert wire is not None
+                wire.target = ("127.0.0.1", server.port)
+
+    def fail_over(self) -> None:
+        """The standby is the primary now, for everybody."""
+        self.postgres = self.standby
+        self.url = _at(self.url, self.standby.port)
+        self.follow(self.standby, self.cluster.replicas)
 
     def sql(self, text: str, *parameters: object) -> list[tuple[Any, ...]]:
         """As the superuser, in the database of the sidecars."""
@@ -258,6 +276,11 @@ class Arena:
 def _unforeseen(line: str) -> bool:
     """A traceback, in a log line or beside the log."""
     return "Traceback (most recent call last)" in line
+
+
+def _at(url: str, port: int) -> str:
+    parts = urlsplit(url)
+    return parts._replace(netloc=f"{parts.netloc.rpartition(':')[0]}:{port}").geturl()
 
 
 def _plain_role(server: PostgresServer) -> str:

@@ -139,6 +139,25 @@ _POSTGRES = [
         terms(takeover_seconds=CRASH, mutes=True), rounds=2, limit=240,
         scene=Scene(prepare=acts.a_million_rows),
     ),
+    Fault(
+        "postgres-failover", "kill -9 of Postgres; its synchronous standby is promoted after 3 s",
+        lambda a: a.postgres.kill(), acts.promote, terms(recovery_seconds=BACK), hold=3,
+        of_a_server=True, scene=Scene(prepare=acts.a_synchronous_standby),
+    ),
+    Fault(
+        "postgres-split", "its synchronous standby is promoted beside Postgres, which lives on and"
+        " still has the leader for 12 s",
+        acts.split, acts.end_split,
+        terms(takeover_seconds=CRASH, behind=True), hold=12,
+        scene=Scene(prepare=acts.a_synchronous_standby),
+    ),
+    Fault(
+        "postgres-lossy-failover", "its asynchronous standby lags 3 s behind when Postgres is"
+        " killed, and is promoted 3 s later",
+        acts.lag_and_kill, acts.promote,
+        terms(recovery_seconds=BACK, lossy=True),
+        hold=6, of_a_server=True, scene=Scene(prepare=acts.a_standby_server),
+    ),
 ]  # fmt: skip
 
 _REDIS = [
