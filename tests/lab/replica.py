@@ -57,6 +57,7 @@ class Setup:
     profile: str = "default"
     groups: tuple[str, ...] = ("default",)
     config: Mapping[str, Any] = field(default_factory=dict)
+    pool_url: str = ""  # what the pool connects to, if it is not the server itself
     load: Path | None = None  # where the apps write down what they ask of State; None: nothing
 
 
@@ -93,7 +94,7 @@ class Replica:
         """Lay the wires, write the config and start both processes."""
         if self.namespace is None:
             self.session_wire = self._wire(self.setup.database_url)
-            self.pool_wire = self._wire(self.setup.database_url)
+            self.pool_wire = self._wire(self.setup.pool_url or self.setup.database_url)
             if self.setup.redis_url:
                 self.redis_wire = self._wire(self.setup.redis_url)
         self.config_file.write_text(yaml.safe_dump(self.config(), sort_keys=False))

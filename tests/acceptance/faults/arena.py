@@ -27,6 +27,7 @@ from tests.lab.cluster import Cluster
 from tests.lab.evidence import Evidence, Footprint, Window
 from tests.lab.faketime import SteppedPostgres, WallClock
 from tests.lab.netns import Namespace
+from tests.lab.pgbouncer import PgBouncer
 from tests.lab.probes import Probes
 from tests.lab.processes import Child, boottime, wait_until
 from tests.lab.replica import Replica, Setup
@@ -58,6 +59,7 @@ class Scene:
     settings: Mapping[str, str | int] = field(default_factory=dict)
     server: type[PostgresServer] = PostgresServer
     namespaces: bool = False
+    pooler: bool = False  # PgBouncer stands between all pools and Postgres
     stepped: str = ""  # whose wall clock can be stepped: "sidecars" or "postgres"
     clock_seconds: int = 0  # by how much that clock is wrong from the beginning
     start_seconds: float = 60.0
@@ -103,9 +105,12 @@ class Arena:
         self.url = _plain_role(self.postgres)
         if self.scene.namespaces:
             netns.admit(self.postgres)
+        if self.scene.pooler:
+            self.pooler = self._open.enter_context(PgBouncer(self.url))
         load = self.directory / "load"
         load.mkdir()
-        setup = Setup(self.url, self.redis.url, config=CONFIG, load=load)
+        pool_url = self.pooler.url if self.scene.pooler else ""
+        setup = Setup(self.url, self.redis.url, config=CONFIG, pool_url=pool_url, load=load)
         places = [
             self._open.enter_context(Namespace())
             for _ in range(self.scene.replicas if self.scene.namespaces else 0)

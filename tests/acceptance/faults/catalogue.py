@@ -10,7 +10,7 @@ from __future__ import annotations
 from tests.acceptance.faults import acts
 from tests.acceptance.faults.arena import Arena, Scene
 from tests.acceptance.faults.run import Fault, terms
-from tests.lab import faketime, netns, servers
+from tests.lab import faketime, netns, pgbouncer, servers
 from tests.lab.proxy import Direction
 from tests.lab.servers import SmallDiskPostgres
 
@@ -160,6 +160,24 @@ _POSTGRES = [
     ),
 ]  # fmt: skip
 
+_POOLER = [
+    Fault(
+        "pooler-killed", "kill -9 of the PgBouncer between all pools and Postgres, back after 4 s",
+        lambda a: a.pooler.kill(), lambda a: a.pooler.start(), terms(steady=True), hold=4,
+        rounds=2, of_a_server=True, scene=Scene(pooler=True), why_not=pgbouncer.why_not,
+    ),
+    Fault(
+        "pooler-frozen", "SIGSTOP of that PgBouncer for 6 s, then SIGCONT",
+        lambda a: a.pooler.freeze(), lambda a: a.pooler.thaw(), terms(steady=True), hold=6,
+        of_a_server=True, scene=Scene(pooler=True), why_not=pgbouncer.why_not,
+    ),
+    Fault(
+        "pooled-leader-killed", "kill -9 of the leader's pod; all pools share four connections",
+        lambda a: a.victim.kill(), Arena.revive, terms(takeover_seconds=CRASH, mutes=True),
+        rounds=2, scene=Scene(pooler=True), why_not=pgbouncer.why_not,
+    ),
+]  # fmt: skip
+
 _REDIS = [
     Fault(
         "redis-killed", "kill -9 of Redis; an empty one comes back after 5 s",
@@ -223,7 +241,7 @@ _VERSIONS = [
 ]  # fmt: skip
 
 FAULTS: list[Fault] = [
-    *_APPS_AND_SIDECARS, *_NETWORK, *_POSTGRES, *_REDIS, *_CLOCKS, *_VERSIONS
+    *_APPS_AND_SIDECARS, *_NETWORK, *_POSTGRES, *_POOLER, *_REDIS, *_CLOCKS, *_VERSIONS
 ]  # fmt: skip
 
 
