@@ -25,6 +25,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from sidecar.model.election_agenda import Agenda
 from sidecar.model.election_group import NEVER, Group
+from sidecar.model.election_session import Session
 from sidecar.model.election_words import (
     Become,
     Blocked,
@@ -52,10 +53,13 @@ from sidecar.model.election_words import (
     Takeover,
     Timers,
 )
-from sidecar.model.spreading import LOOK_AGAIN_SECONDS, WAIT_SECONDS_MAX, group_to_hand_over
+from sidecar.model.spreading import (
+    LOOK_AGAIN_SECONDS,
+    SETTLED_SECONDS,
+    WAIT_SECONDS_MAX,
+    group_to_hand_over,
+)
 from sidecar.model.term import LossReason, Term
-
-_RECONNECT_SECONDS = (0.2, 5.0)  # first, longest
 
 
 class Election:
@@ -84,12 +88,7 @@ class Election:
         self._rebalance = rebalance
         self._jitter = jitter
         self._effects: list[Effect] = []
-        self._connected = False
-        self._connecting = False
-        self._connect_at = NEVER
-        self._connect_failures = 0
-        self._statement: Statement | None = None
-        self._statement_deadline = NEVER
+        self._session = Session(jitter)
         self._agenda = Agenda(timers, jitter)
         self._campaign_since = 0.0
 
@@ -97,7 +96,7 @@ class Election:
         """The cluster's groups and their ids are known: campaign."""
         self.groups = {id_: Group(name, id_) for name, id_ in groups.items()}
         self._agenda.groups = self.groups
-        self._connect_at = now
+        self._session.connect_at = now
         self._look_around(now)
 
     # ── what the driver asks ────────────────────────────────────────────────────────────────────
@@ -113,12 +112,11 @@ class Election:
 
     def next_statement(self, now: float) -> Statement | None:
         """The statement to send now on the free lock session, most urgent first."""
-        if not self._connected or self._statement is not None:
+        if not self._session.free:
             return None
         statement = self._agenda.next(now, campaigning=self.campaigning)
         if statement:
-            self._statement = statement
-            self._statement_deadline = now + self.timers.lease
+            self._session.sent(statement, now + self.timers.lease)
         return statement
 
     def wake_at(self) -> float:
@@ -126,19 +124,19 @@ class Election:
 
         Never a time at which they would do nothing: the driver would spin.
         """
-        times = [self._statement_deadline, *self._drain_times()]
-        if not self._connected:
-            return min([*times, NEVER if self._connecting else self._connect_at])
+        times = [*self._session.times(), *self._drain_times()]
+        if not self._session.connected:
+            return min(times)
         held = [g for g in self.groups.values() if g.held]
         times += [g.trusted_until - self.timers.margin for g in held]
         times += [g.lead_at for g in held if g.phase is Phase.CANDIDATE]
-        if self._statement is None:
+        if self._session.free:
             times += self._agenda.times(campaigning=self.campaigning)
         return min(times)
 
     @property
     def connected(self) -> bool:
-        return self._connected
+        return self._session.connected
 
     @property
     def campaigning(self) -> bool:
@@ -153,7 +151,7 @@ class Election:
         """Nothing is held here and no app is left to be told."""
         return all(
             g.phase is Phase.STANDBY and not g.become_pending for g in self.groups.values()
-        ) and not isinstance(self._statement, Release)
+        ) and not isinstance(self._session.statement, Release)
 
     def view(self, group: str) -> LeaderView:
         g = next((g for g in self.groups.values() if g.name == group), Group(group, 0))
@@ -163,7 +161,7 @@ class Election:
 
     def tick(self, now: float) -> None:
         """Let deadlines pass. Called at least whenever `wake_at` says so."""
-        if self._trust_is_over(now) or now >= self._statement_deadline:
+        if self._trust_is_over(now) or now >= self._session.statement_deadline:
             self._lose_session(now)
         for g in self.groups.values():
             if g.phase is Phase.CANDIDATE and now >= g.lead_at:
@@ -171,8 +169,8 @@ class Election:
             if g.phase is Phase.DRAINING and now >= g.work_until:
                 self._effects.append(CancelWork(g.term))
                 self._tell_lost(g, now)
-        if not self._connected and not self._connecting and now >= self._connect_at:
-            self._connecting = True
+        if self._session.due(now):
+            self._session.connecting = True
             self._effects.append(Connect())
 
     def _trust_is_over(self, now: float) -> bool:
@@ -186,50 +184,36 @@ class Election:
     # ── the session ─────────────────────────────────────────────────────────────────────────────
 
     def connected_now(self, now: float) -> None:
-        self._connecting = False
-        self._connected = True
+        self._session.opened()
         self._agenda.poll_at = now
         for g in self.groups.values():
             # Another server may answer now: what was free or suspect is looked at anew.
             g.free_since, g.suspect = None, None
 
     def connect_failed(self, now: float) -> None:
-        self._connecting = False
-        self._schedule_connect(now)
+        self._session.closed(now)
 
     def disconnected(self, now: float) -> None:
         """The connection broke, or a statement on it failed."""
         self._lose_session(now)
 
-    def _schedule_connect(self, now: float) -> None:
-        first, longest = _RECONNECT_SECONDS
-        pause = min(longest, first * 2**self._connect_failures)
-        self._connect_failures = min(self._connect_failures + 1, 10)
-        self._connect_at = now + pause * (0.5 + self._jitter())
-
     def _lose_session(self, now: float, *, fenced: Group | None = None) -> None:
         """Every term ends: stop the work, tell the apps, throw the connection away."""
-        if not self._connected:
+        if not self._session.connected:
             return
-        self._connected = False
-        self._statement = None
-        self._statement_deadline = NEVER
+        self._session.closed(now)
         self._agenda.ping_wanted_at = NEVER
         for g in self.groups.values():
             g.locked = False
             self._end(g, now, LossReason.FENCED if g is fenced else LossReason.LEASE_LOST)
         self._effects.append(HangUp())
-        self._schedule_connect(now)
 
     # ── results ─────────────────────────────────────────────────────────────────────────────────
 
     def answered(self, statement: Statement, result: Result, *, sent_at: float, now: float) -> None:
         """Postgres answered; `sent_at` was read before sending, `now` after receiving."""
-        if statement is not self._statement:
-            return  # An answer of a session that was already given up.
-        self._statement = None
-        self._statement_deadline = NEVER
-        self._connect_failures = 0
+        if not self._session.answered(statement):
+            return
         match statement, result:
             case Ping(), Pinged():
                 self._pinged(statement, result, sent_at, now)
@@ -393,11 +377,13 @@ class Election:
         self._rank()
         if not self._rebalance or self.stopping:
             return
-        mine = [g.name for g in self.groups.values() if g.phase is Phase.LEADING]
+        mine = [g for g in self.groups.values() if g.phase is Phase.LEADING]
+        if any(now - g.acquired_at < SETTLED_SECONDS for g in mine):
+            return  # Its last leader may have crashed, and is listed for a while yet.
         surplus = group_to_hand_over(
-            self.runner_id, mine, runners, self._agenda.leaders(self.runner_id)
+            self.runner_id, [g.name for g in mine], runners, self._agenda.leaders(self.runner_id)
         )
-        for g in self.groups.values():
+        for g in mine:
             if g.name == surplus:
                 self.resign(g.id, LossReason.RESIGNED, now)
 

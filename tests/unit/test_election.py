@@ -40,7 +40,7 @@ from sidecar.model.election_words import (
     Takeover,
     Timers,
 )
-from sidecar.model.spreading import LOOK_AGAIN_SECONDS, WAIT_SECONDS_MAX
+from sidecar.model.spreading import LOOK_AGAIN_SECONDS, SETTLED_SECONDS, WAIT_SECONDS_MAX
 from sidecar.model.spreading import waits as ranked
 from sidecar.model.term import LossReason, Term
 
@@ -234,6 +234,30 @@ def test_an_app_that_turns_healthy_begins_the_campaign_anew() -> None:
     driver.election.app_is(True, driver.now)
     assert driver.election.looks_around(driver.now)
     assert driver.ask() == Poll((G, OTHER), ())
+
+
+def _leading_both(since: float) -> Driver:
+    """Both groups are led here, the other one only since a moment; rebalancing is wished for."""
+    driver = Driver(groups={"default": G, "other": OTHER}, rebalance=True)
+    for g in driver.election.groups.values():
+        g.phase, g.locked, g.epoch = Phase.LEADING, True, EPOCH
+    driver.election.groups[OTHER].acquired_at = driver.now - since
+    return driver
+
+
+def test_what_is_too_much_goes_to_a_settled_runner() -> None:
+    driver = _leading_both(SETTLED_SECONDS)
+    driver.election.runners_seen([RunnerSeen("b", True, SETTLED_SECONDS - 1)], driver.now)
+    assert driver.effects() == []
+    driver.election.runners_seen([RunnerSeen("b", True, SETTLED_SECONDS)], driver.now)
+    assert [type(effect) for effect in driver.effects()] == [DrainWork]
+
+
+def test_nothing_is_handed_to_a_leader_that_has_just_crashed() -> None:
+    """It is listed for a while yet, with nothing to lead: its groups are here now."""
+    driver = _leading_both(SETTLED_SECONDS - 1)
+    driver.election.runners_seen([RunnerSeen("b", True, 1000.0)], driver.now)
+    assert driver.effects() == []
 
 
 def _leaders(starts: Mapping[str, float], groups: Mapping[str, int]) -> dict[int, str]:
