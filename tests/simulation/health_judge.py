@@ -25,7 +25,7 @@ class HealthJudge:
         self.vitals: Callable[[], Reading]
         self._world = world
         self._fresh_at: dict[_Key, float] = {}
-        self._stale_at: dict[_Key, float] = {}
+        self._stale_at: dict[tuple[_Key, str], float] = {}  # by group: it may move to another
         self._limits: dict[_Key, float] = {}
         self._stepped_down_at: dict[tuple[str, str], float] = {}
         self._clock_stepped_at = float("-inf")
@@ -35,7 +35,7 @@ class HealthJudge:
         reading, now = self.vitals(), self._world.now
         for vitals in reading.entities:
             if is_silent(vitals, reading.now, early=LOOK_SECONDS):
-                self._stale_at[vitals.key] = now
+                self._stale_at[vitals.key, vitals.group] = now
                 # Somebody may change it before the leader reads it again.
                 self._limits[vitals.key] = limit_seconds(vitals)
             if not is_silent(vitals, reading.now, early=-LOOK_SECONDS):
@@ -44,7 +44,7 @@ class HealthJudge:
     def clock_stepped(self) -> None:
         now, seen = self._world.now, self._stale_at.items()
         # What was stale when the leader read it last was so by a clock that had not stepped.
-        self._stale_before_step = {key for key, at in seen if now - at < READING_SECONDS}
+        self._stale_before_step = {key for (key, _), at in seen if now - at < READING_SECONDS}
         self._clock_stepped_at = now
 
     def steps_down(self, process: str, group: str, since: float) -> None:
@@ -64,11 +64,10 @@ class HealthJudge:
             self._world.violated(f"G10: round in circles: {process} steps down from {group} again")
 
     def _stale_of(self, group: str) -> Iterator[_Key]:
-        """What was stale a moment ago."""
-        for vitals in self.vitals().entities:
-            age = self._world.now - self._stale_at.get(vitals.key, float("-inf"))
-            if vitals.group == group and age < READING_SECONDS:
-                yield vitals.key
+        """What was stale a moment ago, and of this group then."""
+        for (key, its_group), at in self._stale_at.items():
+            if its_group == group and self._world.now - at < READING_SECONDS:
+                yield key
 
     def _is_own(self, key: _Key, since: float) -> bool:
         read_before = self._world.now - self._clock_stepped_at < READING_SECONDS
