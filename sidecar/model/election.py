@@ -243,7 +243,7 @@ class Election:
             g.free_since, g.tried = now, False
 
     def _taken(self, g: Group, taken: Taken, sent_at: float, now: float) -> None:
-        g.epoch = taken.epoch
+        g.epoch = g.epoch_known = taken.epoch
         g.trusted_until = sent_at + self.timers.lease
         if not any(o.held for o in self.groups.values() if o is not g):
             self._agenda.ping_sent_at = sent_at  # the takeover was a beat

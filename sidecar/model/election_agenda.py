@@ -110,17 +110,17 @@ class Agenda:
     def _takeover(self) -> Statement | None:
         for g in self.groups.values():
             if g.phase is Phase.CANDIDATE and not g.epoch and g.blocked_at is None:
-                return Takeover(g.id)
+                return Takeover(g.id, g.epoch_known)
         return None
 
     def _takeover_again(self) -> Statement | None:
         """Last of all and in turn: each attempt may take as long as a statement waits for a row."""
         blocked = [
-            (g.blocked_at, g.id)
+            (g.blocked_at, g.id, g.epoch_known)
             for g in self.groups.values()
             if g.phase is Phase.CANDIDATE and not g.epoch and g.blocked_at is not None
         ]
-        return Takeover(min(blocked)[1]) if blocked else None
+        return Takeover(*min(blocked)[1:]) if blocked else None
 
     def _reap(self, now: float) -> Statement | None:
         """End a backend that holds a lock and did nothing for longer than the server allows."""

@@ -29,6 +29,7 @@ class Group:
     phase: Phase = Phase.STANDBY
     # What others do.
     holder: Holder = _NOBODY
+    epoch_known: int = 0  # the highest ever seen, which a server that lost writes may not know
     seen: Beat | None = None
     seen_at: float = 0.0  # when `seen` was first received
     free_since: float | None = None  # when the group was first seen without a living holder
@@ -72,6 +73,7 @@ class Group:
     def noticed(self, holder: Holder, beat: Beat, now: float) -> None:
         """What a poll shows of others."""
         self.holder = holder
+        self.epoch_known = max(self.epoch_known, holder.epoch)
         if beat != self.seen:
             self.seen, self.seen_at = beat, now
             self.free_since, self.suspect = None, None

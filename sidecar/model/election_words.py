@@ -83,6 +83,7 @@ class Poll:
 @dataclass(frozen=True, slots=True)
 class Takeover:
     group_id: int
+    above: int = 0  # the highest epoch that this runner knows of
 
 
 @dataclass(frozen=True, slots=True)

@@ -164,6 +164,17 @@ async def test_epochs_rise_over_a_failover_that_lost_them(
     assert taken.found.timeline == first.timeline != taken.timeline
 
 
+async def test_an_epoch_that_a_server_lost_is_exceeded_whatever_its_clock_shows(
+    primary: PostgresServer, group_id: int
+) -> None:
+    """G2: whoever takes over has seen it."""
+    async with _session(primary.url) as lock:
+        above = (await _led(lock, group_id)).epoch + 3_600_000
+        taken = await lock.execute(Takeover(group_id, above))
+        assert isinstance(taken, Taken)
+        assert taken.epoch == above + 1
+
+
 async def _until_seen(standby: HotStandby, epoch: int) -> None:
     def seen() -> bool:
         with psycopg.connect(standby.url) as connection:

@@ -311,7 +311,7 @@ class Server:
         if self._locked_seconds(group_id):
             self.world.note("blocked", group=group_id, runner=session.client.runner_id)
             return Blocked()
-        epoch = self.next_epoch(found.epoch)
+        epoch = self.next_epoch(max(found.epoch, takeover.above))
         beat = Beat(epoch, found.beat.sequence + 1, self.timeline)
         runner_id = session.client.runner_id
         self._commit(group_id, Row(epoch, runner_id, False, self.timeline, beat))

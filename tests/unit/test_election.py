@@ -394,7 +394,7 @@ def _block(driver: Driver, seconds: float) -> list[Statement]:
 def test_a_blocked_takeover_costs_no_other_group() -> None:
     """G8: a write may hold the row for as long as a lease; pings go in between."""
     driver = _leads_one_and_takes_the_other()
-    again, ping = [Takeover(OTHER)] * 2, Ping((G,), (EPOCH,))
+    again, ping = [Takeover(OTHER, 900)] * 2, Ping((G,), (EPOCH,))
     asked = _block(driver, T.lease - 0.1)
     assert asked == [*again, ping, *again, ping, *again, ping]
     driver.election.answered(ping, Pinged(frozenset({G})), sent_at=driver.now, now=driver.now)
@@ -410,6 +410,16 @@ def test_a_takeover_blocked_for_too_long_is_left_to_others() -> None:
     assert driver.now - acquired_at == pytest.approx(T.server_lease)
     assert driver.phase() is Phase.LEADING
     assert driver.effects() == []
+
+
+def test_a_takeover_goes_above_every_epoch_that_was_seen(driver: Driver) -> None:
+    """G2: the server may have lost the last ones in a failover, and its clock may be behind."""
+    later = replace(OLD, epoch=2000)
+    driver.answer([Polled(G, False, Holder(2000, "other", "host", clean=False), later)])
+    driver.election.disconnected(driver.now)
+    driver.election.connected_now(driver.now)
+    driver.polled(locked=True)
+    assert driver.ask() == Takeover(G, 2000)
 
 
 def test_a_takeover_succeeds_when_the_row_is_free() -> None:
@@ -441,7 +451,7 @@ def test_blocked_takeovers_take_turns_and_polls_are_not_kept_waiting() -> None:
         driver.now += 0.0 if poll else 0.5
         answer: Result = rows[2:] if poll else Blocked()
         driver.election.answered(statement, answer, sent_at=sent_at, now=driver.now)
-    first, second, poll_third = Takeover(G), Takeover(OTHER), Poll((9,), (9,))
+    first, second, poll_third = Takeover(G, 900), Takeover(OTHER, 900), Poll((9,), (9,))
     assert asked == [first, second, poll_third, first, second, poll_third]
 
 

@@ -142,6 +142,7 @@ class LeaderLock:
             rows = await self._fetch(
                 "election/takeover",
                 group_id=takeover.group_id,
+                above=takeover.above,
                 runner_id=self._runner_id,
                 host=self._host,
             )

@@ -1,5 +1,6 @@
 -- takeover: the holder of the lock takes the next epoch; what it found there comes back.
--- Milliseconds since 1970 at least: a restore or a failover that lost writes cannot repeat an epoch.
+-- Milliseconds since 1970 at least: a restore or a failover that lost writes cannot repeat an epoch; nor can it if
+-- the clock of the new server is behind, where a runner has seen the epochs that are lost.
 -- FOR UPDATE waits for fenced writes of the old term (FOR SHARE), at most lock_timeout.
 WITH found AS MATERIALIZED (
     SELECT group_id, epoch, clean, timeline FROM baton.term
@@ -11,7 +12,7 @@ found_beat AS MATERIALIZED (
     WHERE group_id = %(group_id)s FOR UPDATE),
 taken AS (
     UPDATE baton.term SET
-        epoch = greatest(found.epoch + 1,
+        epoch = greatest(found.epoch + 1, %(above)s::bigint + 1,
                          (extract(epoch FROM clock_timestamp()) * 1000)::bigint),
         runner_id = %(runner_id)s, host = %(host)s, clean = false, timeline = server.timeline,
         taken_at = clock_timestamp(), released_at = NULL
