@@ -31,6 +31,7 @@ PENDING_BYTES_MAX = 16 * 1024 * 1024
 READ_BATCH = 32  # values of 1 MiB: what one trip may bring into memory
 COPIED_MAX = 10_000
 OUTDATED_MAX = 50_000
+CLEARED_MAX = 100
 _WRITE_BATCH = 64
 _WRITE_BATCH_BYTES = 4 * 1024 * 1024
 # A pause of the writer must not use up the connections that readers wait for.
@@ -53,6 +54,10 @@ class Copies(Protocol):
         """It was written otherwise than through the store: no copy from before is believed here."""
         ...
 
+    def cleared(self, prefix: str) -> None:
+        """All of it was gone at some moment just now: no copy from before is believed here."""
+        ...
+
 
 class Breaker(Protocol):
     def room(self, now: float) -> float: ...
@@ -72,6 +77,9 @@ class NoCopies:
         return None
 
     def outdated(self, address: Address) -> None:
+        return None
+
+    def cleared(self, prefix: str) -> None:
         return None
 
 
@@ -101,6 +109,7 @@ class RedisCopies:
         self._pending_bytes = 0
         self._copied: dict[Address, tuple[int, float]] = {}
         self._outdated: dict[Address, float] = {}  # since when
+        self._cleared: dict[str, float] = {}  # prefixes, and when
         self._wake = asyncio.Event()
         self._quiet_until = 0.0
         self._find_batch = Batcher(
@@ -118,8 +127,7 @@ class RedisCopies:
                 cached = await self._find_batch(address)
             # Time has passed while Redis was asked, and this pod may have written.
             now = self._clock.now(self._monotonic()) or now
-            outdated = address in self._outdated
-            if cached is not None and not outdated and self._floors.believable(cached, now):
+            if cached is not None and self._believable(cached, now):
                 record = cached.record
                 return _tombstone(record) if record.expired(now) else record
             self._copied.pop(address, None)  # whatever was sent there is there no more
@@ -150,6 +158,19 @@ class RedisCopies:
         if len(self._outdated) > OUTDATED_MAX:
             del self._outdated[next(iter(self._outdated))]
         self._wake.set()
+
+    def cleared(self, prefix: str) -> None:
+        now = self._monotonic()
+        young = {p: at for p, at in self._cleared.items() if now - at < self._ttl_seconds}
+        # Too many to look through for each copy: as if all had been cleared.
+        self._cleared = {**young, prefix: now} if len(young) < CLEARED_MAX else {"": now}
+
+    def _believable(self, cached: Cached, now: datetime) -> bool:
+        if cached.address in self._outdated or not self._floors.believable(cached, now):
+            return False
+        age = (now - cached.as_of).total_seconds()
+        since = (at for p, at in self._cleared.items() if cached.address.key.startswith(p))
+        return all(age < self._monotonic() - at for at in since)
 
     def _take_pending(self, address: Address) -> Cached | None:
         cached = self._pending.pop(address, None)

@@ -157,6 +157,8 @@ class StateStore:
                 after = max(after, reading.record.key)
                 self._changed(Address(reading.record.key), reading, asked)
             if len(gone) < _CLEAR_BATCH:
+                # Somebody else may have deleted others of them just before.
+                self._copies.cleared(prefix)
                 return deleted
 
     async def _write(self, put: Put, address: Address) -> Reading:

@@ -109,6 +109,29 @@ async def test_a_pod_never_takes_back_what_it_acknowledged(
     assert await value(one) is None
 
 
+async def test_a_pod_that_cleared_finds_nothing_from_before(
+    pods: tuple[StateStore, StateStore], redis: redis_sync.Redis
+) -> None:
+    """Another pod had deleted it already, and its tombstone did not get to Redis."""
+    one, two = pods
+    written = await one.put(Put("k", b"1"))
+    name = await copied(redis, "k", written.version)
+    old = redis.get(name)
+    assert old is not None
+    assert await value(two) == b"1"
+    assert await one.delete(Delete("k"))
+    for _ in range(100):
+        if redis.get(name) != old:
+            break
+        await asyncio.sleep(0.01)
+    redis.set(name, old)
+    assert await two.clear("k") == 0
+    assert await value(two) is None
+    again = await one.put(Put("k", b"2"))
+    await copied(redis, "k", again.version)
+    assert await value(two) == b"2"
+
+
 async def test_a_copy_that_does_not_die_is_not_believed_for_ever(
     lab: StateLab, server: RedisServer, redis: redis_sync.Redis
 ) -> None:

@@ -11,6 +11,7 @@ import pytest
 from sidecar.model.breaker import Breaker
 from sidecar.model.state_words import Address, Cached, Reading, Record
 from sidecar.state import RedisCopies
+from sidecar.state.copies import CLEARED_MAX
 from sidecar.state.freshness import DatabaseClock, Floors
 from sidecar.state.ports import Truth
 from tests.fakes_state import MemoryCache
@@ -231,6 +232,24 @@ async def test_an_answer_to_an_earlier_question_does_not_make_a_copy_believable(
     async with world.running():
         await world.settle()
     assert await world.found() == 2
+
+
+async def test_no_copy_from_before_a_clear_is_believed(world: World) -> None:
+    """G7: nor if more prefixes were cleared than are remembered."""
+    for cleared in (["k"], [""], ["other", "k"], [f"other{i}" for i in range(CLEARED_MAX + 1)]):
+        async with world.running():
+            world.read(1)
+            await world.settle()
+            world.copies.cleared("unlike")
+            assert await world.found() == 1
+            world.monotonic += 1
+            for prefix in cleared:
+                world.copies.cleared(prefix)
+            assert await world.found() is None
+            world.monotonic += 1
+            world.read(1)
+            await world.settle()
+            assert await world.found() == 1
 
 
 async def test_the_breaker_keeps_calls_from_a_dead_cache(world: World) -> None:
