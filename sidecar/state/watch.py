@@ -91,7 +91,10 @@ class StateWatch(Generic[S]):
         oldest = moment.at - TOMBSTONE_SECONDS * _MICROSECONDS
         if 0 < after_version < oldest:
             raise HistoryGone("after_version is older than what is known of deletions: list again")
-        return _Place(None, after_version, looked)
+        place = _Place(None, after_version, looked)
+        if after_version > moment.at:
+            place.low = 0  # the clock was set back since: nobody knows how low versions have become
+        return place
 
     async def _look(self, prefix: str, place: _Place) -> AsyncGenerator[Record, None]:
         """All that became visible since `place`, in pages; then `place` is moved."""

@@ -233,6 +233,21 @@ class TestWatch:
             everything = await self.first(watch, 0, 5)
             assert everything == records
 
+    async def test_a_resume_after_the_clock_was_set_back_misses_nothing(
+        self, lab: StateLab
+    ) -> None:
+        """The last version told is ten minutes above those that are given out now."""
+        async with lab.pod() as truth:
+            await store(truth).put(Put("before", b"v"))
+            seen = await store(truth).put(Put("seen", b"v"))
+            await lab.sql("UPDATE baton.state SET version = version + 600000000 WHERE key = 'seen'")
+            later = await store(truth).put(Put("later", b"v"))
+            watch = StateWatch(truth, LocalHints(), monotonic=boottime)
+            assert await self.first(watch, seen.version + 600_000_000, 1) == [later]
+            await store(truth).put(Put("seen", b"w"))
+            told = await self.first(watch, seen.version + 600_000_000, 3)
+            assert [record.key for record in told] == ["before", "later", "seen"]
+
     async def test_expiry_is_told(self, lab: StateLab) -> None:
         async with lab.pod() as truth:
             written = await store(truth).put(Put("k", b"v", ttl_seconds=0.05))
