@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable
+from dataclasses import replace
 from typing import TypeVar
 
 import psycopg
@@ -11,6 +12,7 @@ from sidecar.adapters.postgres.state import PostgresState
 from sidecar.model.errors import Conflict, FailedPrecondition, Fenced, InvalidArgument
 from sidecar.model.state import prefix_end
 from sidecar.model.state_words import Address, Delete, Owner, Put, Reading, Record
+from tests.conftest import NewDatabase
 from tests.state_lab import EPOCH, StateLab, state_lab
 
 T = TypeVar("T")
@@ -436,6 +438,21 @@ async def test_concurrent_batches_never_deadlock(lab: StateLab) -> None:
             await truth.clear("k", "", 100)
 
         await asyncio.wait_for(asyncio.gather(*(write(i) for i in range(40))), 20)
+
+
+async def test_nor_do_they_where_a_database_sorts_otherwise(new_database: NewDatabase) -> None:
+    """In English `aa` comes before `B`, by its bytes after it; all lock in the order of bytes."""
+    try:
+        url = new_database("template0 LOCALE_PROVIDER icu ICU_LOCALE 'en' LOCALE 'C'")
+    except psycopg.Error as error:
+        pytest.skip(f"this Postgres sorts by bytes only: {error}")
+    lab = await state_lab(url)
+    puts = [Put(key, b"v") for key in ("a", "aa", "B")]
+    for request_id in ("", "once"):
+        async with lab.pod(size=8) as truth:
+            await truth.put(puts)
+            asked = [replace(put, request_id=request_id) for put in puts]
+            await _held_up(lab, "aa", truth.put(asked), truth.clear("", "", 100))
 
 
 def test_the_end_of_a_prefix() -> None:

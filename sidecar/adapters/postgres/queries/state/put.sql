@@ -1,6 +1,7 @@
 -- state/put: writes many entries, each on its own condition; what is not returned lost its compare-and-set.
--- ORDER BY key: two batches never wait for each other in a circle. The expected version is checked on the
--- locked row; the EXISTS only keeps a row from being created where one was expected.
+-- ORDER BY key: two batches never wait for each other in a circle, nor for state/clear; "C" as the column has it,
+-- whatever the database sorts by. The expected version is checked on the locked row; the EXISTS only keeps a row
+-- from being created where one was expected.
 WITH item AS MATERIALIZED (
     SELECT key, value, expected, make_interval(secs => ttl_seconds) AS ttl
     FROM unnest(%(keys)s::text[], %(values)s::bytea[], %(expected)s::bigint[], %(ttl_seconds)s::float8[])
@@ -14,7 +15,7 @@ WHERE coalesce(i.expected, 0) = 0
    OR EXISTS (SELECT 1 FROM baton.state o
               WHERE o.cluster_id = %(cluster_id)s AND o.key = i.key AND o.state_version = 0
                 AND o.version = i.expected)
-ORDER BY i.key
+ORDER BY i.key COLLATE "C"
 ON CONFLICT (cluster_id, key, state_version) DO UPDATE
 SET version = greatest(s.version + 1, baton.unix_microseconds(clock_timestamp())),
     value = excluded.value, ttl = excluded.ttl,

@@ -22,7 +22,7 @@ WITH item AS MATERIALIZED (
            OR EXISTS (SELECT 1 FROM baton.state o
                       WHERE o.cluster_id = %(cluster_id)s AND o.key = i.key AND o.state_version = 0
                         AND o.version = i.expected))
-    ORDER BY i.key
+    ORDER BY i.key COLLATE "C"
     ON CONFLICT (cluster_id, key, state_version) DO UPDATE
     SET version = greatest(s.version + 1, baton.unix_microseconds(clock_timestamp())),
         value = excluded.value, ttl = excluded.ttl,
@@ -37,7 +37,7 @@ WITH item AS MATERIALIZED (
     SELECT %(cluster_id)s, i.key, i.request_id, i.digest, p.version, p.updated_at, p.expires_at
     FROM put p JOIN item i USING (key)
     WHERE i.request_id IS NOT NULL
-    ORDER BY i.key
+    ORDER BY i.key COLLATE "C"
 )
 SELECT key, version, updated_at, expires_at, NULL::bytea AS digest, statement_timestamp() AS as_of FROM put
 UNION ALL
