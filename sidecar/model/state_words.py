@@ -94,6 +94,7 @@ class Moment:
 
     snapshot: str
     at: int
+    server_started: int  # tells one server from another: their transactions have the same numbers
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,7 +120,8 @@ def _notice_jumps(place: _Place, now: Moment, looked: float) -> None:
         return
     elapsed = round((looked - place.looked) * _MICROSECONDS)
     place.low = min(place.low, now.at - elapsed - _IN_FLIGHT_MICROSECONDS)
-    if _next_transaction(now) < _next_transaction(place.seen):
+    another = now.server_started != place.seen.server_started
+    if another or _next_transaction(now) < _next_transaction(place.seen):
         # Numbers of transactions come again: what was visible says nothing any more, versions do.
         place.seen, place.version = None, place.low
 

@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import psycopg
@@ -12,7 +12,7 @@ import pytest
 from sidecar.adapters.clock import boottime
 from sidecar.adapters.postgres.state import PostgresState
 from sidecar.model.errors import Conflict, NotFound, StatePersistFailed
-from sidecar.model.state_words import Delete, Put, Record
+from sidecar.model.state_words import Delete, Moment, Put, Record
 from sidecar.state import NoCopies, StateStore, StateSweeper, StateWatch
 from tests.integration.test_state_grpc import LocalHints
 from tests.lab.proxy import FaultProxy
@@ -247,6 +247,28 @@ class TestWatch:
             await store(truth).put(Put("seen", b"w"))
             told = await self.first(watch, seen.version + 600_000_000, 3)
             assert [record.key for record in told] == ["before", "later", "seen"]
+
+    async def test_a_failover_that_lost_commits_hides_no_new_ones(
+        self, lab: StateLab, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Three commits that the watch has seen are lost, and their numbers used again before it
+        looks at the new server."""
+        async with lab.pod() as truth:
+            now = await truth.moment()
+            lost = int(now.snapshot.split(":")[1]) + 3
+            seen = replace(now, snapshot=f"{lost}:{lost}:", server_started=now.server_started - 1)
+
+            async def moment_before() -> Moment:
+                return seen
+
+            changes = StateWatch(truth, LocalHints(), monotonic=boottime).changes("")
+            with monkeypatch.context() as old_server:
+                old_server.setattr(truth, "moment", moment_before)
+                assert await anext(changes) is None
+            written = [await store(truth).put(Put(f"k{i}", b"v")) for i in range(5)]
+            async with asyncio.timeout(10):
+                assert [await anext(changes) for _ in written] == written
+            await changes.aclose()
 
     async def test_expiry_is_told(self, lab: StateLab) -> None:
         async with lab.pod() as truth:

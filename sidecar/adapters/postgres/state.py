@@ -166,7 +166,7 @@ class PostgresState:
 
     async def moment(self) -> Moment:
         rows = await self._fetch("moment")
-        return Moment(rows[0]["snapshot"], rows[0]["at"])
+        return Moment(**rows[0])
 
     async def changes(self, query: ChangeQuery) -> list[Record]:
         mode = (

@@ -1,2 +1,3 @@
--- state/moment: what is visible now, and when that is: where a watch begins.
-SELECT pg_current_snapshot()::text AS snapshot, baton.unix_microseconds(statement_timestamp()) AS at
+-- state/moment: what is visible now, when that is, and on which server: where a watch begins.
+SELECT pg_current_snapshot()::text AS snapshot, baton.unix_microseconds(statement_timestamp()) AS at,
+       baton.unix_microseconds(pg_postmaster_start_time()) AS server_started
