@@ -422,6 +422,27 @@ async def test_a_checkpoint_asked_for_again_while_it_is_under_way_is_stored_once
     assert codes == ["ALREADY_EXISTS"] * (1 if stored["value"] == b"1" else 2)
 
 
+@pytest.mark.parametrize(
+    ("count", "value"), [(999, b"1"), (0, b"x" * 1024 * 1024)], ids=["steps", "bytes"]
+)
+async def test_the_last_checkpoint_that_fits_may_be_asked_for_again_while_it_is_under_way(
+    lab: Lab, api: Api, count: int, value: bytes
+) -> None:
+    """G7: that the run is full now is its own doing."""
+    _, delivery = await running(lab)
+    await lab.sql("UPDATE baton.run SET checkpoint_count = %(count)s", count=count)
+    step = runs_pb2.RunsCheckpointRequest(run=ref(delivery), step="last", value=value)
+    async with await psycopg.AsyncConnection.connect(lab.url) as connection:
+        await connection.execute("SELECT 1 FROM baton.run FOR UPDATE")
+        asked = [asyncio.ensure_future(api.runs.Checkpoint(step)) for _ in range(2)]
+        async with asyncio.timeout(5):
+            while await lab.sql(_WAITING) != [{"count": 2}]:  # noqa: ASYNC110 - the server knows
+                await asyncio.sleep(0.01)
+    await asyncio.gather(*asked)
+    (stored,) = await lab.sql("SELECT step FROM baton.checkpoint")
+    assert stored == {"step": "last"}
+
+
 async def test_checkpoints_have_limits(lab: Lab, api: Api) -> None:
     _, delivery = await running(lab)
     half = b"x" * 512 * 1024

@@ -69,8 +69,12 @@ class PostgresRunRecords:
         }
         try:
             row = await self._database.fetch_one("runs/checkpoint", parameters)
+            unseen = row is not None and not row["stored"] and row["existing"] is None
         except UniqueViolation:
-            # The same step was under way already: only a statement that begins now sees its value.
+            unseen = True
+        if unseen:
+            # The same step was under way, and may be what filled the run to its limits: only a
+            # statement that begins now sees its value.
             row = await self._database.fetch_one("runs/checkpoint", parameters)
         if row is None or not row["stands"]:
             raise Fenced(f"attempt {run.attempt} of run {run.run_id} is not the live one: stop")
