@@ -48,11 +48,14 @@ class Schedules:
 
     async def create(self, definition: Schedule) -> Stored:
         checked(definition, self._cluster)
-        now = await self._store.now()
-        change = created(definition, "api", self._cluster, now)
-        if change.after.next_tick is None:
-            raise _nothing_left(definition, now)
-        await self._store.create(change)
+
+        def decide(now: datetime) -> Change[Schedule]:
+            change = created(definition, "api", self._cluster, now)
+            if change.after.next_tick is None:
+                raise _nothing_left(definition, now)
+            return change
+
+        await self._store.create(definition.name, decide)
         return await self._changed(definition.name)
 
     async def get(self, name: str) -> Stored:

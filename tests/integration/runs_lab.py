@@ -123,9 +123,11 @@ class Lab:
         self, definition: Schedule = EVERY_HOUR, *, behind: timedelta | None = None
     ) -> None:
         """Store a schedule; `behind` puts its watermark that far into the past."""
-        now = await self.schedules.now()
-        change = created(definition, "api", self.identity.cluster, now - (behind or timedelta()))
-        await self.schedules.create(change)
+        early = behind or timedelta()
+        await self.schedules.create(
+            definition.name,
+            lambda now: created(definition, "api", self.identity.cluster, now - early),
+        )
 
     def tools(self, app: FakeApp, **changes: Any) -> Tools:
         tools = Tools(

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from time import monotonic
 from typing import Any, cast
 
+import psycopg
 import pytest
 
 from sidecar.adapters.postgres.definitions import from_json, to_json
@@ -26,6 +27,10 @@ from tests.integration.runs_lab import EVERY_HOUR, FakeApp, Lab, Row, laboratory
 
 MINUTELY = Schedule(name="minutely", every_seconds=60.0)
 HOUR = timedelta(hours=1)
+_WAITING = (
+    "SELECT count(*) FROM pg_stat_activity"
+    " WHERE datname = current_database() AND wait_event_type = 'Lock'"
+)
 NEVER = Schedule(  # no 1 June lies in its window
     name="never",
     cron="0 0 1 6 *",
@@ -294,6 +299,41 @@ async def test_delete_ends_what_waits_and_keeps_the_history(lab: Lab, schedules:
     with pytest.raises(NotFound):
         await schedules.trigger("hourly", payload=None, request_id="")
     assert (await schedules.create(EVERY_HOUR)).retired_at is None
+
+
+async def test_what_a_deletion_passed_over_stays_passed_when_it_comes_back(
+    lab: Lab, schedules: Schedules
+) -> None:
+    """G4: made anew while it is being deleted, its ticks count from after the deletion."""
+    await schedules.create(EVERY_HOUR)
+    async with await psycopg.AsyncConnection.connect(lab.url) as deleting:
+        await deleting.execute("SELECT 1 FROM baton.schedule FOR NO KEY UPDATE")
+        again = asyncio.ensure_future(schedules.create(EVERY_HOUR))
+        async with asyncio.timeout(5):
+            while await lab.sql(_WAITING) != [{"count": 1}]:  # noqa: ASYNC110 - the server knows
+                await asyncio.sleep(0.01)
+        deleted_at = await lab.schedules.now()
+        await deleting.execute(
+            "UPDATE baton.schedule"
+            " SET retired_at = clock_timestamp(), watermark = clock_timestamp()"
+        )
+    made = await again
+    assert made.retired_at is None
+    assert made.watermark > deleted_at
+
+
+async def test_a_schedule_that_comes_back_does_not_go_back_in_time(
+    lab: Lab, schedules: Schedules
+) -> None:
+    """G4: nor if the clock of the server did, as after a failover."""
+    await schedules.create(EVERY_HOUR)
+    await schedules.delete("hourly")
+    await lab.sql("UPDATE baton.schedule SET watermark = watermark + interval '2 h'")
+    (gone,) = await lab.sql("SELECT watermark FROM baton.schedule")
+    back = await schedules.create(EVERY_HOUR)
+    assert back.watermark == gone["watermark"]
+    assert back.next_tick is not None
+    assert back.next_tick > gone["watermark"]
 
 
 async def test_a_name_is_taken_once(schedules: Schedules) -> None:

@@ -147,7 +147,7 @@ class Twins:
     async def add(self, definition: Schedule, moment: datetime) -> None:
         """A schedule as if it had been created then."""
         change = created(definition, "api", self._lab.identity.cluster, moment)
-        await self._lab.schedules.create(change)
+        await self._lab.schedules.create(definition.name, lambda _: change)
         number = len(self._tables.schedules) + 1
         stored = replace(change.after, id=number, version=1, counted_from=datetime.now(UTC))
         self._tables.put_schedule(stored)

@@ -11,6 +11,7 @@ Guarantees:
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -111,12 +112,23 @@ class PostgresSchedules:
         }
         return [stored(row) for row in await self._database.fetch("schedules/list", parameters)]
 
-    async def create(self, change: Change[Schedule]) -> None:
+    async def create(self, name: str, decide: Callable[[datetime], Change[Schedule]]) -> None:
+        """Make a schedule, or bring back a retired one; `decide` is told from when ticks count.
+
+        What was passed over by its retirement has its rows: ticks count from there at the earliest.
+        """
         who = await self._identity()
-        written = _written(change.after, who, who.groups)
-        row = await self._database.fetch_one("schedules/create", written)
-        if row is None:
-            raise AlreadyExists(f"there is a schedule {change.after.name!r} already")
+        async with self._database.transaction() as transaction:
+            rows = await transaction.fetch("schedules/lock", _named(who, name))
+            if not rows:
+                now = (await transaction.fetch("schedules/now"))[0]["now"]
+                made = await _make(transaction, who, [_written(decide(now).after, who, who.groups)])
+            elif made := rows[0]["retired_at"] is not None:
+                change = decide(max(rows[0]["now"], standing(rows[0]).watermark))
+                back = replace(change, after=replace(change.after, id=rows[0]["id"]))
+                await _write(transaction, back, who, {})
+        if not made:
+            raise AlreadyExists(f"there is a schedule {name!r} already")
 
     async def change(
         self, name: str, decide: Callable[[Stored, datetime], Change[Schedule] | None]
@@ -197,9 +209,7 @@ class PostgresSchedules:
                 transaction, lambda: _decided(decide, rows, now, who)
             )
             for start in range(0, len(new), CREATE_MAX):
-                some = new[start : start + CREATE_MAX]
-                columns = {key: [each[key] for each in some] for key in _CREATED}
-                await transaction.fetch("schedules/create_many", mine | columns)
+                await _make(transaction, who, new[start : start + CREATE_MAX])
             for change in changes:
                 await _write(transaction, change, who, own_groups[change.after.id])
             await transaction.fetch("schedules/config_apply", mine | {"again": again})
@@ -251,6 +261,13 @@ async def _beside_the_loop(transaction: Transaction, work: Callable[[], T]) -> T
 
 def _own_group(row: Row) -> dict[str, int]:
     return {row["group_name"]: row["group_id"]}
+
+
+async def _make(transaction: Transaction, who: Identity, new: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether all their names were free; a schedule whose name was not is not made."""
+    columns = {key: [each[key] for each in new] for key in _CREATED}
+    made = await transaction.fetch("schedules/create", {"cluster_id": who.cluster_id, **columns})
+    return len(made) == len(new)
 
 
 async def _write(
