@@ -309,6 +309,29 @@ async def test_an_app_may_decline(lab: Lab) -> None:
     assert row["history"][-1]["cause"] == "holiday"
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [Declined("not today"), Failed("later", retryable=True, retry_after_seconds=60.0)],
+    ids=["declined", "retried"],
+)
+async def test_a_run_that_was_started_was_the_last_one_whatever_becomes_of_it(
+    lab: Lab, answer: Answer
+) -> None:
+    """One that the app declined, or that was cancelled while it waited, is no run that counts."""
+
+    async def handler(invocation: Invocation) -> Answer:
+        return answer
+
+    await queued(lab)
+    async with lab.leading(FakeApp(handler)):
+        (run,) = await lab.until(lambda rows: rows[0]["state"] in ("waiting", "ended"))
+    if run["state"] == "waiting":
+        await records(lab).cancel(run["id"], "")
+    meta = (await catalogue(lab).get("hourly")).metadata
+    assert meta.last_run_at == run["started_at"]
+    assert (meta.run_count, meta.last_error, meta.last_seconds) == (0, "", None)
+
+
 async def test_a_timeout_cancels_the_call_and_is_retried(lab: Lab) -> None:
     await queued(
         lab,

@@ -261,8 +261,7 @@ class RunStatements:
             finished_at=now if outcome else None,
         )
         self._db.put_run(after)
-        if outcome and (outcome is not Outcome.SKIPPED or run.kind is RunKind.SINGLETON):
-            self._remember(after, now)
+        self._remember(after, now)
         return after
 
     def _remember(self, run: Run, now: datetime) -> None:

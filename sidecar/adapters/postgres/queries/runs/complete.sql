@@ -38,35 +38,30 @@ WITH fence AS MATERIALIZED (
         history = baton.run_event(
             run.history, d.state, d.outcome, run.attempt, run.epoch, run.runner_id, d.cause)
     FROM decided AS d WHERE run.id = d.run_id AND run.id = ANY (%(run_ids)s::bigint[])
-    RETURNING run.*, d.missed_total, extract(epoch FROM run.finished_at - run.attempt_started_at)::float8 AS seconds
-), fresh AS (
-    -- missed_seen: what its run was told. What was missed since then is for the next one.
-    SELECT changed.cluster_id, CASE WHEN kind = 'singleton' THEN 'singleton' ELSE 'schedule' END AS entity_type,
-        changed.name, max(missed_total) AS missed_seen, count(*) AS runs, max(started_at) AS last_run_at,
-        max(finished_at) FILTER (WHERE outcome = 'succeeded') AS last_success_at,
-        (array_agg(error ORDER BY finished_at DESC))[1] AS last_error,
-        (array_agg(seconds ORDER BY finished_at DESC))[1] AS last_seconds,
-        avg(seconds) FILTER (WHERE outcome = 'succeeded') AS average_seconds
-    -- A singleton's life that was handed over was one too.
-    FROM changed WHERE outcome IN ('succeeded', 'failed') OR (kind = 'singleton' AND outcome = 'skipped')
-    GROUP BY 1, 2, 3
+    -- What counts as a run is one that succeeded or failed, and a singleton's life also if it was handed over.
+    RETURNING run.*, d.missed_total, extract(epoch FROM run.finished_at - run.attempt_started_at)::float8 AS seconds,
+        d.outcome IN ('succeeded', 'failed') OR (run.kind = 'singleton' AND d.outcome = 'skipped') AS counts
 ), remembered AS (
     INSERT INTO baton.execution AS e
         (cluster_id, entity_type, name, last_run_at, last_success_at, run_count, last_error, missed_seen,
          average_seconds, last_seconds)
-    SELECT fresh.cluster_id, fresh.entity_type, fresh.name, fresh.last_run_at, fresh.last_success_at, fresh.runs,
-        fresh.last_error, fresh.missed_seen, fresh.average_seconds, fresh.last_seconds
-    FROM fresh
-    ORDER BY fresh.entity_type, fresh.name
+    -- Every attempt that is over shows when its run was started.
+    -- missed_seen: what its run was told. What was missed since then is for the next one.
+    SELECT cluster_id, CASE WHEN kind = 'singleton' THEN 'singleton' ELSE 'schedule' END, name,
+        max(started_at), max(finished_at) FILTER (WHERE outcome = 'succeeded'), count(*) FILTER (WHERE counts),
+        coalesce((array_agg(error ORDER BY finished_at DESC) FILTER (WHERE counts))[1], ''),
+        coalesce(max(missed_total) FILTER (WHERE counts), 0), avg(seconds) FILTER (WHERE outcome = 'succeeded'),
+        (array_agg(seconds ORDER BY finished_at DESC) FILTER (WHERE counts))[1]
+    FROM changed GROUP BY 1, 2, 3 ORDER BY 2, 3
     ON CONFLICT (cluster_id, entity_type, name) DO UPDATE SET
         last_run_at = greatest(e.last_run_at, excluded.last_run_at),
         last_success_at = greatest(e.last_success_at, excluded.last_success_at),
         run_count = e.run_count + excluded.run_count,
-        last_error = excluded.last_error,
+        last_error = CASE WHEN excluded.run_count > 0 THEN excluded.last_error ELSE e.last_error END,
         missed_seen = greatest(e.missed_seen, excluded.missed_seen),
         average_seconds = coalesce(e.average_seconds * 0.8 + excluded.average_seconds * 0.2,
                                    excluded.average_seconds, e.average_seconds),
-        last_seconds = excluded.last_seconds
+        last_seconds = coalesce(excluded.last_seconds, e.last_seconds)
 )
 SELECT EXISTS (SELECT FROM fence) AS stands, changed.id, changed.kind, changed.state, changed.outcome, changed.reason,
     changed.finished_at, changed.seconds
