@@ -140,6 +140,12 @@ async def test_a_run_that_kills_every_leader_fails_after_twenty_deliveries(lab: 
     assert ended.ended[0].outcome is Outcome.FAILED
     (row,) = await lab.rows()
     assert "20 deliveries" in row["error"]
+    meta = (await catalogue(lab).get("hourly")).metadata
+    assert (meta.run_count, meta.last_error, meta.last_run_at) == (
+        1,
+        row["error"],
+        row["started_at"],
+    )
 
 
 async def test_a_run_of_a_schedule_that_was_deleted_is_not_delivered_again(lab: Lab) -> None:

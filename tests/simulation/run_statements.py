@@ -89,6 +89,8 @@ class RunStatements:
             finished_at=now if outcome else None,
         )
         self._db.put_run(after)
+        if outcome is Outcome.FAILED:
+            self._remember(after, now)
         return after
 
     def expire(self, term: Term) -> list[Recorded]:

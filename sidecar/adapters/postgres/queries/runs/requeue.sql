@@ -1,5 +1,6 @@
 -- At the start of a term, and now and then: runs whose leader is gone are due again at once, with a higher attempt
--- and no retry used up. Those cancelled, or whose schedule was retired, end; those delivered too often have failed.
+-- and no retry used up. Those cancelled, or whose schedule was retired, end; those delivered too often have failed,
+-- and are remembered like any that failed.
 -- At most `limit` at a time.
 -- `lost` also takes back runs of this very term that the leader does not know of: the answer to its claim was
 -- lost; they never reached the app.
@@ -72,7 +73,15 @@ WITH fence AS MATERIALIZED (
             decided.outcome, run.attempt, %(epoch)s, %(runner_id)s, decided.cause)
     FROM decided WHERE run.id = decided.id
       AND run.id = ANY (ARRAY (SELECT id FROM orphan UNION ALL SELECT id FROM stray))
-    RETURNING run.id, run.kind, run.outcome, run.reason
+    RETURNING run.id, run.cluster_id, run.kind, run.name, run.outcome, run.reason, run.started_at, run.error
+), remembered AS (
+    INSERT INTO baton.execution AS e (cluster_id, entity_type, name, last_run_at, run_count, last_error)
+    SELECT cluster_id, 'schedule', name, max(started_at), count(*), max(error) FROM changed
+    WHERE outcome = 'failed'
+    GROUP BY cluster_id, name ORDER BY name
+    ON CONFLICT (cluster_id, entity_type, name) DO UPDATE SET
+        last_run_at = greatest(e.last_run_at, excluded.last_run_at),
+        run_count = e.run_count + excluded.run_count, last_error = excluded.last_error
 )
 SELECT EXISTS (SELECT FROM fence) AS stands, changed.id, changed.kind, changed.outcome, changed.reason
 FROM (SELECT) AS one LEFT JOIN changed ON true;
