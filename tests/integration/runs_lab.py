@@ -27,6 +27,10 @@ from sidecar.model.term import Tenure, Term
 from sidecar.scheduling import Ticker
 
 Row = dict[str, Any]
+_WAITING = (
+    "SELECT count(*) FROM pg_stat_activity"
+    " WHERE datname = current_database() AND wait_event_type = 'Lock'"
+)
 # Its next tick is 55 minutes away whatever the time: none comes in the middle of a test.
 EVERY_HOUR = Schedule(
     name="hourly",
@@ -164,6 +168,12 @@ class Lab:
         for result in results:
             if isinstance(result, Exception):
                 raise result
+
+    async def until_waiting(self, count: int) -> None:
+        """Wait until so many statements wait for a lock."""
+        async with asyncio.timeout(5):
+            while await self.sql(_WAITING) != [{"count": count}]:  # noqa: ASYNC110 - the server knows
+                await asyncio.sleep(0.01)
 
     async def rows(self, name: str | None = None) -> list[Row]:
         return await self.sql(

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import psycopg
 import pytest
 
 from sidecar.adapters.clock import boottime
@@ -48,7 +49,8 @@ async def queued(lab: Lab, definition: Schedule = EVERY_HOUR, count: int = 1) ->
 
 
 def report(claim: Claim, **changes: object) -> Report:
-    verdict = Verdict(Outcome.SUCCEEDED, cause="succeeded", **changes)  # type: ignore[arg-type]
+    told = {"outcome": Outcome.SUCCEEDED, "cause": "succeeded"} | changes
+    verdict = Verdict(**told)  # type: ignore[arg-type]
     return Report(claim.deliveries[0], verdict)
 
 
@@ -157,6 +159,39 @@ async def test_a_run_of_a_schedule_that_was_deleted_is_not_delivered_again(lab: 
     async with lab.leading(app):
         (row,) = await lab.ended()
     assert (row["outcome"], row["reason"], app.calls) == ("skipped", "operator", [])
+
+
+async def test_a_run_that_is_going_to_wait_while_its_schedule_is_deleted_ends(lab: Lab) -> None:
+    """G4: whichever of the two is committed first, nobody delivers it again."""
+    (run_id,) = await queued(lab)
+    term = await lab.term()
+    claim = await lab.runs.claim(term, limit=1)
+    later = Report(claim.deliveries[0], Verdict(wait_seconds=0.0, used_retry=True, error="no"))
+    async with await psycopg.AsyncConnection.connect(lab.url) as slow:
+        await slow.execute("SELECT 1 FROM baton.run FOR UPDATE")
+        waits = asyncio.ensure_future(lab.runs.complete(term, [later]))
+        await lab.until_waiting(1)
+        await catalogue(lab).delete("hourly")
+    await waits
+    run = await records(lab).get(run_id)
+    assert (run.state, run.outcome, run.reason) == ("ended", "skipped", "operator")
+
+
+async def test_a_run_of_a_schedule_that_is_being_deleted_is_not_retried(lab: Lab) -> None:
+    """G4: whichever of the two is committed first, nobody delivers it again."""
+    (run_id,) = await queued(lab)
+    term = await lab.term()
+    claim = await lab.runs.claim(term, limit=1)
+    await lab.runs.complete(term, [report(claim, outcome=Outcome.FAILED)])
+    async with await psycopg.AsyncConnection.connect(lab.url) as slow:
+        await slow.execute("SELECT 1 FROM baton.run FOR UPDATE")
+        retried = asyncio.ensure_future(records(lab).retry(run_id))
+        await lab.until_waiting(1)
+        deleted = asyncio.ensure_future(catalogue(lab).delete("hourly"))
+        await asyncio.wait({deleted}, timeout=0.2)
+    await asyncio.gather(retried, deleted, return_exceptions=True)
+    run = await records(lab).get(run_id)
+    assert run.state == "ended"
 
 
 async def test_a_run_of_a_schedule_that_is_back_is_delivered_again(lab: Lab) -> None:

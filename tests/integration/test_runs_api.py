@@ -39,11 +39,6 @@ from sidecar.model.term import Term
 from sidecar.scheduling import Schedules
 from tests.integration.runs_lab import EVERY_HOUR, FakeApp, Lab, laboratory
 
-_WAITING = (
-    "SELECT count(*) FROM pg_stat_activity"
-    " WHERE datname = current_database() AND wait_event_type = 'Lock'"
-)
-
 
 @dataclass
 class StaleReasons:
@@ -413,9 +408,7 @@ async def test_a_checkpoint_asked_for_again_while_it_is_under_way_is_stored_once
     async with await psycopg.AsyncConnection.connect(lab.url) as connection:
         await connection.execute("SELECT 1 FROM baton.run FOR UPDATE")
         asked = [asyncio.ensure_future(api.runs.Checkpoint(one)) for one in (step, step, other)]
-        async with asyncio.timeout(5):
-            while await lab.sql(_WAITING) != [{"count": 3}]:  # noqa: ASYNC110 - the server knows
-                await asyncio.sleep(0.01)
+        await lab.until_waiting(3)
     answers = await asyncio.gather(*asked, return_exceptions=True)
     codes = sorted(a.code().name for a in answers if isinstance(a, grpc.aio.AioRpcError))
     (stored,) = await lab.sql("SELECT value FROM baton.checkpoint")
@@ -435,9 +428,7 @@ async def test_the_last_checkpoint_that_fits_may_be_asked_for_again_while_it_is_
     async with await psycopg.AsyncConnection.connect(lab.url) as connection:
         await connection.execute("SELECT 1 FROM baton.run FOR UPDATE")
         asked = [asyncio.ensure_future(api.runs.Checkpoint(step)) for _ in range(2)]
-        async with asyncio.timeout(5):
-            while await lab.sql(_WAITING) != [{"count": 2}]:  # noqa: ASYNC110 - the server knows
-                await asyncio.sleep(0.01)
+        await lab.until_waiting(2)
     await asyncio.gather(*asked)
     (stored,) = await lab.sql("SELECT step FROM baton.checkpoint")
     assert stored == {"step": "last"}

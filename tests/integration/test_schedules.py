@@ -27,10 +27,6 @@ from tests.integration.runs_lab import EVERY_HOUR, FakeApp, Lab, Row, laboratory
 
 MINUTELY = Schedule(name="minutely", every_seconds=60.0)
 HOUR = timedelta(hours=1)
-_WAITING = (
-    "SELECT count(*) FROM pg_stat_activity"
-    " WHERE datname = current_database() AND wait_event_type = 'Lock'"
-)
 NEVER = Schedule(  # no 1 June lies in its window
     name="never",
     cron="0 0 1 6 *",
@@ -309,9 +305,7 @@ async def test_what_a_deletion_passed_over_stays_passed_when_it_comes_back(
     async with await psycopg.AsyncConnection.connect(lab.url) as deleting:
         await deleting.execute("SELECT 1 FROM baton.schedule FOR NO KEY UPDATE")
         again = asyncio.ensure_future(schedules.create(EVERY_HOUR))
-        async with asyncio.timeout(5):
-            while await lab.sql(_WAITING) != [{"count": 1}]:  # noqa: ASYNC110 - the server knows
-                await asyncio.sleep(0.01)
+        await lab.until_waiting(1)
         deleted_at = await lab.schedules.now()
         await deleting.execute(
             "UPDATE baton.schedule"

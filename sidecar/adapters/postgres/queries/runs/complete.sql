@@ -14,11 +14,17 @@ WITH fence AS MATERIALIZED (
     SELECT id, attempt, epoch, state, cancel_reason, schedule_id FROM baton.run
     WHERE id = ANY (%(run_ids)s::bigint[]) AND EXISTS (SELECT FROM fence)
     ORDER BY id FOR UPDATE
+), held AS MATERIALIZED (
+    -- Of what is going to wait the schedule is held: a deletion is seen here, or sees what waits.
+    SELECT id, retired_at FROM baton.schedule
+    WHERE id = ANY (ARRAY (SELECT schedule_id FROM live JOIN report ON report.run_id = live.id
+                           WHERE report.outcome IS NULL))
+    ORDER BY id FOR SHARE
 ), asked AS MATERIALIZED (
     -- Somebody asked for its end, or its schedule was retired, while it was going to wait: it ends.
     SELECT report.*, live.cancel_reason,
-        report.outcome IS NULL AND (live.cancel_reason IS NOT NULL OR schedule.retired_at IS NOT NULL) AS stopped
-    FROM live JOIN report ON report.run_id = live.id LEFT JOIN baton.schedule ON schedule.id = live.schedule_id
+        report.outcome IS NULL AND (live.cancel_reason IS NOT NULL OR held.retired_at IS NOT NULL) AS stopped
+    FROM live JOIN report ON report.run_id = live.id LEFT JOIN held ON held.id = live.schedule_id
     WHERE live.state = 'running' AND live.attempt = report.attempt AND live.epoch = %(epoch)s
 ), decided AS MATERIALIZED (
     SELECT run_id, CASE WHEN outcome IS NULL AND NOT stopped THEN 'waiting' ELSE 'ended' END AS state,
