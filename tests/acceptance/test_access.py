@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import grpc
@@ -29,8 +30,9 @@ from sidecar._proto.baton.v1 import (
     state_pb2,
     state_pb2_grpc,
 )
+from sidecar.cli.embedded import free_port
 from tests.lab.cluster import Cluster
-from tests.lab.processes import wait_until
+from tests.lab.processes import baton, wait_until
 from tests.lab.replica import Replica, Setup
 
 SECRET = "token-that-must-not-leak-4711"
@@ -213,6 +215,50 @@ def test_a_socket_file_is_for_owner_and_group(tmp_path: Path, database_url: str)
                 replica.sidecar.start()
     finally:
         socket.unlink(missing_ok=True)
+
+
+def test_the_socket_file_of_a_living_sidecar_is_left_to_it(
+    tmp_path: Path, database_url: str
+) -> None:
+    """G11: the second one says so and ends; the first one is called as before."""
+    with TemporaryDirectory(prefix="baton-") as short:
+        socket = Path(short) / "api.sock"
+        setup = Setup(database_url, config={"api": {"address": f"unix://{socket}"}})
+        cluster = Cluster(tmp_path / "lab", 2, setup).start(sidecars=False)
+        try:
+            first, second = (replica.sidecar for replica in cluster.replicas)
+            first.start()
+            wait_until(socket.exists, 20, first.log.read_text)
+            assert second.start().wait() == 1
+            assert f"cannot listen on unix://{socket}: is another sidecar" in second.output
+            assert "GROUP" in baton("status", "--address", f"unix://{socket}")
+        finally:
+            cluster.stop()
+
+
+def test_what_is_no_socket_is_neither_replaced_nor_removed(
+    tmp_path: Path, database_url: str
+) -> None:
+    """G11."""
+    with TemporaryDirectory(prefix="baton-") as short:
+        file = Path(short) / "notes"
+        file.write_text("precious")
+        for path, problem in (
+            (file, "there is something that is no socket"),
+            (Path(short), "there is something that is no socket"),
+            (file.with_name("none") / "api.sock", f"there is no directory {short}/none"),
+        ):
+            config = tmp_path / "baton.yaml"
+            url = f"postgres: {{url: {database_url!r}}}"
+            http = f"http: {{address: '127.0.0.1:{free_port()}'}}"
+            config.write_text(f"cluster: x\napi: {{address: 'unix://{path}'}}\n{url}\n{http}\n")
+            command = [sys.executable, "-m", "sidecar", "run", "--config", str(config)]
+            ended = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+            assert ended.returncode == 1
+            assert ended.stderr.endswith(
+                f"baton: api.address: cannot listen on unix://{path}: {problem}\n"
+            )
+        assert file.read_text() == "precious"
 
 
 def test_no_secret_in_log_health_metrics_or_process_list(tmp_path: Path, database_url: str) -> None:

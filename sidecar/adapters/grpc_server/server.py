@@ -7,6 +7,7 @@ most 4 MiB.
 
 import os
 import socket
+import stat
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -32,6 +33,7 @@ _OPTIONS = (
 )
 _OPEN_METHODS = "/grpc.health.v1.Health/"
 _SOCKET_MODE = 0o660
+_ANSWER_SECONDS = 1.0
 
 Handler = Any  # grpc.RpcMethodHandler, which its stubs leave untyped
 
@@ -51,6 +53,7 @@ class ApiServer:
         )
         self._health: Any = health.aio.HealthServicer()  # type: ignore[attr-defined]
         self._names = [health.SERVICE_NAME, reflection.SERVICE_NAME]
+        self._socket_file: Path | None = None  # ours, once it is bound
 
     def add(
         self, register: Callable[[Any, grpc.aio.Server], None], servicer: Any, name: str
@@ -63,15 +66,15 @@ class ApiServer:
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         reflection.enable_server_reflection(self._names, self._server)
         path = self._socket_path()
-        if path:
-            _remove_stale(path)
+        if problem := _taken(path) if path else "":
+            raise self._in_use(problem)
         try:
             self._server.add_insecure_port(self._address)
         except RuntimeError:
-            raise AddressInUse(
-                f"api.address: cannot listen on {self._address}: is another sidecar running?"
-            ) from None
+            problem = "may it write there?" if path else "is another sidecar running?"
+            raise self._in_use(problem) from None
         if path:
+            self._socket_file = path
             path.chmod(_SOCKET_MODE)
         await self._server.start()
         for name in ("", *self._names):
@@ -80,9 +83,12 @@ class ApiServer:
     async def stop(self, grace_seconds: float) -> None:
         await self._health.enter_graceful_shutdown()
         await self._server.stop(grace_seconds)
-        if path := self._socket_path():
+        if self._socket_file:
             with suppress(OSError):
-                path.unlink()
+                self._socket_file.unlink()
+
+    def _in_use(self, problem: str) -> AddressInUse:
+        return AddressInUse(f"api.address: cannot listen on {self._address}: {problem}")
 
     def _socket_path(self) -> Path | None:
         if not self._address.startswith("unix:"):
@@ -90,15 +96,24 @@ class ApiServer:
         return Path("/" + self._address.removeprefix("unix:").lstrip("/"))
 
 
-def _remove_stale(path: Path) -> None:
-    """A socket file left by a process that was killed; a living one refuses to be bound anew."""
-    with socket.socket(socket.AF_UNIX) as probe:
-        if not path.is_socket():
-            return
-        try:
+def _taken(path: Path) -> str:
+    """Why nobody can listen there; a socket file left by a process that was killed is no reason.
+
+    gRPC would ask nobody: it removes whatever socket it finds, and its owner is never called again.
+    """
+    try:
+        if not stat.S_ISSOCK(path.stat().st_mode):
+            return "there is something that is no socket"
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.settimeout(_ANSWER_SECONDS)
             probe.connect(os.fspath(path))
-        except ConnectionRefusedError:
-            path.unlink()
+    except ConnectionRefusedError:
+        return ""
+    except FileNotFoundError:
+        return "" if path.parent.is_dir() else f"there is no directory {path.parent}"
+    except OSError as error:  # a living one that is too busy to answer, or not ours to ask
+        return error.strerror or "does another sidecar hang?"
+    return "is another sidecar running?"
 
 
 class _Authenticate(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
