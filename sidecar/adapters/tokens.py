@@ -31,7 +31,7 @@ class Token:
         stamp = self._file_stamp()
         if stamp is None or stamp != self._stamp:
             try:
-                self._value = self._source.read()
+                self._value = self._source.read_token()
             except SecretUnreadable as error:
                 log.warning("token_unreadable", problem=str(error))
             else:

@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable
 import grpc
 
 from sidecar.adapters.grpc_app import described
-from sidecar.adapters.tokens import Token
-from sidecar.config import Api, ConfigError, SecretSource, load
+from sidecar.adapters.tokens import METADATA_KEY, Sent
+from sidecar.config import Api, ConfigError, SecretSource, SecretUnreadable, load
 
 CALL_SECONDS = 5.0
 
@@ -18,17 +18,21 @@ CALL_SECONDS = 5.0
 class Connection:
     """A channel to the sidecar and what every call must carry."""
 
-    def __init__(self, channel: grpc.aio.Channel, token: Token) -> None:
+    def __init__(self, channel: grpc.aio.Channel, metadata: Sent) -> None:
         self.channel = channel
-        self.metadata = token.metadata()
+        self.metadata = metadata
 
 
 def call(options: argparse.Namespace, work: Callable[[Connection], Awaitable[int]]) -> int:
     """Run `work` against the sidecar that the options name; its exit code, or 1 with a line."""
     try:
         api = _api(options)
+        metadata = ((METADATA_KEY, api.token.read_token()),) if api.token else ()
     except ConfigError as error:
         print(error, file=sys.stderr)
+        return 2
+    except SecretUnreadable as error:
+        print(f"baton: the file of the API's token {error}", file=sys.stderr)
         return 2
     if not api.address.isprintable():
         print("baton: the API's address cannot be one", file=sys.stderr)
@@ -37,7 +41,7 @@ def call(options: argparse.Namespace, work: Callable[[Connection], Awaitable[int
     async def connected() -> int:
         options_ = (("grpc.enable_http_proxy", 0),)
         async with grpc.aio.insecure_channel(api.address, options=options_) as channel:
-            return await work(Connection(channel, Token(api.token)))
+            return await work(Connection(channel, metadata))
 
     try:
         return asyncio.run(connected())

@@ -249,13 +249,17 @@ class SecretFile:
     style: Style = field(default="text", init=False)
 
     def parse(self, text: str) -> SecretSource:
-        return _readable(text, self.allowed) if text else SecretSource()
+        if not text:
+            return SecretSource()
+        return _readable(text, self.allowed, SecretSource.read_token)
 
 
-def _readable(path: str, allowed: str) -> SecretSource:
+def _readable(
+    path: str, allowed: str, read: Callable[[SecretSource], str] = SecretSource.read
+) -> SecretSource:
     source = SecretSource.from_file(path)
     try:
-        source.read()
+        read(source)
     except SecretUnreadable as error:
         raise Refused(f"{shown(path)} {error}", allowed) from None
     return source

@@ -41,6 +41,13 @@ class SecretSource:
         """The secret as it is now, without surrounding white space; empty if there is none."""
         return self.text if self.path is None else _read(self.path)
 
+    def read_token(self) -> str:
+        """The secret as the metadata of a call carries it: gRPC sends nothing but such text."""
+        token = self.read()
+        if not (token.isascii() and token.isprintable()):
+            raise SecretUnreadable("is not one line of printable ASCII")
+        return token
+
     def __repr__(self) -> str:
         if self.path is not None:
             return f"SecretSource(path={str(self.path)!r})"

@@ -154,3 +154,21 @@ def test_a_bad_file_ends_with_two_and_its_line(
     for command in ("run", "migrate", "status"):
         assert main([command, "--config", str(file)]) == 2
         assert f"{file}:2: nonsense: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [("two\nlines", "is not one line of printable ASCII"), ("", "is empty")],
+)
+def test_a_token_that_cannot_be_sent_is_one_clear_line(
+    content: str,
+    problem: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """G11."""
+    (tmp_path / "token").write_text(content)
+    monkeypatch.setenv("BATON_API_TOKEN_FILE", str(tmp_path / "token"))
+    assert main(["status", "--address", "127.0.0.1:1"]) == 2
+    assert capsys.readouterr() == ("", f"baton: the file of the API's token {problem}\n")

@@ -271,6 +271,17 @@ class TestSecrets:
         assert Postgres(url=url).direct_url is url
         assert Postgres(url=url, direct_url=direct).direct_url is direct
 
+    @pytest.mark.parametrize("content", ["two\nlines", "tökén", "a\tb"])
+    def test_a_token_that_no_call_can_carry_is_refused(self, tmp_path: Path, content: str) -> None:
+        """G11, G12: told at the start, and not repeated."""
+        (tmp_path / "token").write_text(content)
+        with pytest.raises(ConfigError) as refused:
+            loaded(tmp_path, f"cluster: a\napp: {{token_file: {tmp_path}/token}}")
+        (problem,) = refused.value.problems
+        assert "app.token_file" in str(problem)
+        assert "is not one line of printable ASCII" in str(problem)
+        assert content not in str(problem)
+
     def test_tokens_come_from_files(self, tmp_path: Path) -> None:
         (tmp_path / "token").write_text("hunter2\n")
         found = loaded(tmp_path, f"cluster: a\napi: {{token_file: {tmp_path}/token}}")

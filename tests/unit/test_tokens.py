@@ -57,6 +57,15 @@ def test_while_the_file_is_away_the_last_one_holds(file: Path) -> None:
     assert token.accepts(((METADATA_KEY, "first"),))
 
 
+@pytest.mark.parametrize("content", ["two\nlines", "tökén", "a\tb", "a\x00b"])
+def test_what_no_call_can_carry_is_no_token(file: Path, content: str) -> None:
+    """G11: gRPC refuses such metadata, and every call with it."""
+    token = Token(SecretSource.from_file(file))
+    assert token.read() == "first"
+    file.write_text(content)
+    assert token.metadata() == ((METADATA_KEY, "first"),)
+
+
 def test_a_file_that_was_never_readable_lets_nobody_in(tmp_path: Path) -> None:
     """G12: no token is not an empty token."""
     token = Token(SecretSource.from_file(tmp_path / "missing"))

@@ -28,7 +28,7 @@ def main(options: argparse.Namespace) -> int:
     token = SecretSource.from_file(Path(options.token_file)) if options.token_file else None
     if token is not None:
         try:
-            token.read()
+            token.read_token()
         except SecretUnreadable as error:
             print(f"baton: --token-file {options.token_file} {error}", file=sys.stderr)
             return 2
