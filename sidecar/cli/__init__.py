@@ -28,12 +28,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # gRPC's C core writes lines of its own to stderr; it reads this when it is first imported.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     try:
-        return int(import_module(f"sidecar.cli.{options.module}").main(options))
+        code = int(import_module(f"sidecar.cli.{options.module}").main(options))
+        if sys.stdout:  # None: it was closed from the start
+            sys.stdout.flush()
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:
-        sys.stderr.close()
-        return 1
+    except OSError as error:
+        return _unwritten(error)
+    return code
+
+
+def _unwritten(error: OSError) -> int:
+    """The reader has left, or the disk is full. What is left must not fail again at the end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    if not isinstance(error, BrokenPipeError):
+        print(f"baton: {error.strerror or error}", file=sys.stderr)
+    return 1
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -13,9 +13,11 @@ from sidecar._proto.baton.v1 import deferreds_pb2_grpc
 from sidecar.cli.api import CALL_SECONDS, Connection, call
 from sidecar.logs import visible
 
+_LINE_BYTES_MAX = 4096
+
 
 def main(options: argparse.Namespace) -> int:
-    token = sys.stdin.readline().strip() if options.token == "-" else options.token  # noqa: S105 - a dash
+    token = _typed() if options.token == "-" else options.token  # noqa: S105 - a dash
 
     async def ask(sidecar: Connection) -> int:
         stub = deferreds_pb2_grpc.DeferredsStub(sidecar.channel)
@@ -43,6 +45,12 @@ def _described(deferred: pb.Deferred) -> str:
     state = pb.DeferredState.Name(deferred.state).removeprefix("DEFERRED_STATE_").lower()
     ending = deferred.error or deferred.value.decode(errors="backslashreplace")
     return visible(f"{deferred.name}: {state}" + (f": {ending}" if ending else ""))
+
+
+def _typed() -> str:
+    """The first line of standard input, whatever its bytes; empty if it is closed."""
+    line = sys.stdin.buffer.readline(_LINE_BYTES_MAX) if sys.stdin else b""
+    return line.decode(errors="surrogateescape").strip()
 
 
 def _text(argument: str) -> str:

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -172,3 +173,47 @@ def test_a_token_that_cannot_be_sent_is_one_clear_line(
     monkeypatch.setenv("BATON_API_TOKEN_FILE", str(tmp_path / "token"))
     assert main(["status", "--address", "127.0.0.1:1"]) == 2
     assert capsys.readouterr() == ("", f"baton: the file of the API's token {problem}\n")
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("arguments", [["preview", "* * * * *"], ["check", "--config", "/nowhere"]])
+def test_a_full_disk_is_one_clear_line(arguments: list[str], unbuffered: str) -> None:
+    """G11: at once, or when Python would flush at its end."""
+    with open("/dev/full", "w") as full:
+        ended = _ended(arguments, stdout=full, env={"PYTHONUNBUFFERED": unbuffered})
+    assert (ended.returncode, ended.stderr) == (1, "baton: No space left on device\n")
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_reader_that_has_left_is_no_error_to_talk_about(unbuffered: str) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as left:
+        ended = _ended(["preview", "@daily"], stdout=left, env={"PYTHONUNBUFFERED": unbuffered})
+    assert (ended.returncode, ended.stderr) == (1, "")
+
+
+@pytest.mark.parametrize("typed", [b"", b"\xff\xfe\n", None], ids=["empty", "bytes", "closed"])
+def test_a_token_from_standard_input_may_be_anything(typed: bytes | None) -> None:
+    """G11."""
+    arguments = ["deferred", "get", "-", "--address", "127.0.0.1:1"]
+    closed = "exec <&-; " if typed is None else ""
+    command = ["sh", "-c", f'{closed}exec "$@"', "sh", sys.executable, "-m", "sidecar", *arguments]
+    strict = {**os.environ, "PYTHONIOENCODING": "utf-8:strict"}
+    ended = subprocess.run(command, check=False, capture_output=True, input=typed, env=strict)
+    assert ended.returncode == 1
+    assert ended.stderr.startswith(b"baton: no sidecar answers at 127.0.0.1:1;")
+
+
+def _ended(
+    arguments: list[str], *, stdout: IO[str], env: dict[str, str]
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "sidecar", *arguments],
+        check=False,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        env={**os.environ, **env},
+    )
