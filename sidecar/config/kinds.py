@@ -261,5 +261,7 @@ def _readable(
     try:
         read(source)
     except SecretUnreadable as error:
-        raise Refused(f"{shown(path)} {error}", allowed) from None
+        # The secret itself, where its file belongs, is not repeated: hardly one begins like a path.
+        name = shown(path) if path.startswith(("/", "./", "../")) else "the file that it names"
+        raise Refused(f"{name} {error}", allowed) from None
     return source

@@ -43,6 +43,9 @@ class Refused(ValueError):
 
 
 def shown(value: str) -> str:
-    """The value for use in a message: quoted, and cut where it is long."""
+    """The value for use in a message: quoted, cut where it is long, no password of a URL in it."""
+    scheme, _, rest = value.partition("://")
+    if "@" in rest:
+        value = f"{scheme}://***@{rest.rpartition('@')[2]}"
     text = value if len(value) <= _SHOWN_MAX else value[:_SHOWN_MAX] + "…"
     return f'"{text}"'
