@@ -253,14 +253,13 @@ class DeadMansSwitch:
             log.warning("vitals_unreadable", group=group, error=error)
             return
         led = self._led.get(group)
-        known: set[Vitals] = set()
+        before: tuple[Vitals, ...] = ()
         if led is None:
             nothing = Judgement(Watch(taken_at=reading.now))
             led = self._led[group] = _Led(tenure, reading, self._clock(), nothing)
             led.known_at = led.read_at
         else:
-            _delete_gone(led.reading.entities, reading.entities)
-            known = set(led.reading.entities)
+            before = led.reading.entities
             led.successes = _unread(led.successes, reading)
             led.reading, led.read_at, led.changed = reading, self._clock(), False
             led.known_at = led.read_at
@@ -269,6 +268,8 @@ class DeadMansSwitch:
             log.info("database_clock_set", group=group, now=reading.now.isoformat())
             led.judgement = replace(led.judgement, watch=Watch(taken_at=reading.now))
         self._look(led)
+        _delete_gone(before, reading.entities)  # after the look, which still speaks of them
+        known = set(before)
         _publish((each for each in reading.entities if each not in known), led.judgement)
 
     async def _beat(self, tenure: Tenure) -> bool:

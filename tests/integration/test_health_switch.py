@@ -181,6 +181,17 @@ async def test_no_success_in_twice_the_interval_turns_red_and_success_green(
     assert 'singleton="wedged"' not in generate_latest(metrics.REGISTRY).decode()
 
 
+async def test_what_was_stale_and_is_deleted_leaves_no_series(cluster: Cluster) -> None:
+    """Its name makes room under the cap for another one's."""
+    await cluster.add_schedule("doomed", 0.5)
+    cluster.switch = cluster.new_switch(stale_seconds=PATIENT_SECONDS)
+    async with cluster.leading():
+        await _until(cluster.switch.stale)
+        await cluster.execute("DELETE FROM baton.schedule WHERE name = 'doomed'")
+        await _until(lambda: not cluster.switch.stale())
+        assert 'singleton="doomed"' not in generate_latest(metrics.REGISTRY).decode()
+
+
 async def test_a_schedule_faster_than_our_reading_is_not_red_without_cause(
     cluster: Cluster,
 ) -> None:
