@@ -368,10 +368,10 @@ def _heartbeat_failed(term: Term, cause: SidecarError) -> None:
 def _report_changes(before: set[EntityKey], stale: Iterable[Stale], now: datetime) -> None:
     after = {each.vitals.key: each for each in stale}
     for kind, name in after.keys() - before:
-        metrics.ENTITIES(name, _TYPES[kind]).stale = True
+        metrics.ENTITIES.is_stale(name, _TYPES[kind], True)
         log.warning("stale", kind=kind, name=name, reason=after[kind, name].reason(now))
     for kind, name in before - after.keys():
-        metrics.ENTITIES(name, _TYPES[kind]).stale = False
+        metrics.ENTITIES.is_stale(name, _TYPES[kind], False)
         log.info("fresh_again", kind=kind, name=name)
 
 
@@ -379,8 +379,8 @@ def _publish(entities: Iterable[Vitals], judgement: Judgement) -> None:
     """The gauges of what is led here, as Postgres knows it: a new leader starts with the truth."""
     stale = {each.vitals.key for each in judgement.stale}
     for vitals in entities:
+        metrics.ENTITIES.is_stale(vitals.name, _TYPES[vitals.kind], vitals.key in stale)
         shown = metrics.ENTITIES(vitals.name, _TYPES[vitals.kind])
-        shown.stale = vitals.key in stale
         if vitals.heartbeat_at:
             shown.heartbeat_at = vitals.heartbeat_at.timestamp()
         if vitals.last_run_at:

@@ -3,7 +3,8 @@
 Guarantees: ten thousand of them stay cheap. An entity costs some hundred bytes and microseconds
 here, where a child of prometheus_client's classes costs a lock for each value; a scrape shows what
 those would show. Durations have buckets for the first `HISTOGRAMS_MAX` entities that ran; the rest
-share one histogram.
+share one histogram. What shares the label `other` shares its counters; of its gauges only
+`baton_stale` means something, which is 1 while one of them is stale.
 """
 
 from bisect import bisect_left
@@ -84,6 +85,7 @@ class Entities(Collector):
     def __init__(self, label: Callable[[str], str]) -> None:
         self.label = label
         self._entities: dict[_Key, Entity] = {}
+        self._stale_others: dict[EntityType, set[str]] = {"singleton": set(), "cron": set()}
         self._histograms = 0
 
     def __call__(self, name: str, kind: EntityType) -> Entity:
@@ -102,15 +104,25 @@ class Entities(Collector):
         entity.last_execution = at
         self._histogram(entity, kind).observe(seconds)
 
+    def is_stale(self, name: str, kind: EntityType, stale: bool) -> None:
+        """The dead man's switch holds it for stale, or does no longer."""
+        if stale and self.label(name) == OTHER:
+            self._stale_others[kind].add(name)
+        else:
+            self._stale_others[kind].discard(name)  # where it may be from before there was room
+        self(name, kind).stale = stale
+
     def forget(self, name: str, kind: EntityType) -> None:
         """It is no longer led here."""
-        entity = self._entities.get((self.label(name), kind))
-        if entity and self.label(name) != OTHER:  # which stands for others that are still there
+        if self.label(name) == OTHER:  # which stands for others that are still there
+            self.is_stale(name, kind, False)
+        elif entity := self._entities.get((name, kind)):
             entity.forget()
 
     def delete(self, name: str, kind: EntityType) -> None:
         """It is no more: all its series go."""
         if self.label(name) == OTHER:
+            self.is_stale(name, kind, False)
             return
         entity = self._entities.pop((self.label(name), kind), None)
         if entity and entity.histogram:
@@ -118,6 +130,8 @@ class Entities(Collector):
 
     def clear(self) -> None:
         self._entities.clear()
+        for names in self._stale_others.values():
+            names.clear()
         self._histograms = 0
 
     def describe(self) -> Iterable[Metric]:
@@ -135,6 +149,11 @@ class Entities(Collector):
             entity.histogram = entity.histogram or Histogram()
         return entity.histogram
 
+    def _stale(self, key: _Key, entity: Entity) -> bool | None:
+        if key[0] != OTHER or entity.stale is None:
+            return entity.stale
+        return bool(self._stale_others[key[1]])
+
     def _families(self, known: list[tuple[_Key, Entity]]) -> Iterator[Metric]:
         yield _durations(known)
         yield _counters(
@@ -147,22 +166,23 @@ class Entities(Collector):
             "Executions that ended in an error.",
             ((key, e.errors) for key, e in known),
         )
+        own = [(key, entity) for key, entity in known if key[0] != OTHER]
         yield _gauges(
             "singleton_last_execution",
             "Unix time of the last execution, or of the last sign of life of a singleton.",
-            ((key, e.last_execution) for key, e in known),
+            ((key, e.last_execution) for key, e in own),
         )
         yield _gauges(
             "baton_stale",
             "1 while the dead man's switch holds a singleton or schedule led here for stale.",
-            ((key, e.stale) for key, e in known),
+            ((key, self._stale(key, e)) for key, e in known),
         )
         yield _gauges(
             "baton_heartbeat_timestamp",
             "Unix time of the last heartbeat written for a singleton or schedule led here.",
-            ((key, e.heartbeat_at) for key, e in known),
+            ((key, e.heartbeat_at) for key, e in own),
         )
-        crons = [(key[:1], entity) for key, entity in known if key[1] == "cron"]
+        crons = [(key[:1], entity) for key, entity in own if key[1] == "cron"]
         yield _gauges(
             "baton_schedule_next_run_timestamp",
             "Unix time of the next tick of a schedule led here.",

@@ -76,9 +76,34 @@ def test_process_and_build_are_exposed() -> None:
 def test_names_beyond_the_cap_share_one_series() -> None:
     """G11: callers cannot grow the number of series."""
     for name in ("a", "b", *(f"made-up-{n}" for n in range(1000))):
-        metrics.ENTITIES(name, "cron").last_execution = 1
-    names = {labels["singleton"] for labels in _families()["singleton_last_execution"]}
+        metrics.ENTITIES.ended(name, "cron", at=1.0, seconds=0.1, good=True)
+    families = _families()
+    names = {labels["singleton"] for labels in families["singleton_executions"]}
     assert names == {"a", "b", metrics.OTHER}
+    assert {labels["singleton"] for labels in families["singleton_last_execution"]} == {"a", "b"}
+
+
+def test_those_that_share_a_series_are_stale_while_one_of_them_is() -> None:
+    """And none of them is once it is deleted, or no longer led here."""
+    for name in ("a", "b", "c", "d", "e"):
+        metrics.ENTITIES.is_stale(name, "cron", name in ("c", "d"))
+    assert _stale(metrics.OTHER) == 1
+    metrics.ENTITIES.is_stale("c", "cron", False)
+    assert _stale(metrics.OTHER) == 1
+    metrics.ENTITIES.forget("d", "cron")
+    assert _stale(metrics.OTHER) == 0
+    metrics.ENTITIES.is_stale("e", "cron", True)
+    metrics.delete_entity("e", "cron")
+    assert _stale(metrics.OTHER) == 0
+    metrics.ENTITIES.is_stale("e", "cron", True)
+    metrics.delete_entity("a", "cron")  # there is room for a name
+    metrics.ENTITIES.is_stale("e", "cron", True)
+    assert (_stale("e"), _stale(metrics.OTHER)) == (1, 0)
+
+
+def _stale(name: str) -> float | None:
+    labels = {"singleton": name, "type": "cron"}
+    return metrics.REGISTRY.get_sample_value("baton_stale", labels)
 
 
 def test_a_name_of_the_config_is_never_crowded_out() -> None:
