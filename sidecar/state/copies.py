@@ -128,8 +128,7 @@ class RedisCopies:
             # Time has passed while Redis was asked, and this pod may have written.
             now = self._clock.now(self._monotonic()) or now
             if cached is not None and self._believable(cached, now):
-                record = cached.record
-                return _tombstone(record) if record.expired(now) else record
+                return cached.record
             self._copied.pop(address, None)  # whatever was sent there is there no more
         return None
 
@@ -168,6 +167,8 @@ class RedisCopies:
     def _believable(self, cached: Cached, now: datetime) -> bool:
         if cached.address in self._outdated or not self._floors.believable(cached, now):
             return False
+        if cached.record.value is not None and cached.record.expired(now):
+            return False  # perhaps it is not yet: our clock is never behind, but it may be ahead
         age = (now - cached.as_of).total_seconds()
         since = (at for p, at in self._cleared.items() if cached.address.key.startswith(p))
         return all(age < self._monotonic() - at for at in since)
@@ -266,7 +267,3 @@ class RedisCopies:
         if now >= self._quiet_until:
             self._quiet_until = now + _QUIET_SECONDS
             log.warning("cache_failed", problem=str(error))
-
-
-def _tombstone(record: Record) -> Record:
-    return Record(record.key, record.version, None, record.updated_at)
