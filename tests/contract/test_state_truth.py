@@ -374,15 +374,36 @@ class TestStateVersions:
         for name in ("led", "left"):
             key = Owner("singleton", name).key
             await lab.sql(call, c=lab.identity.cluster_id, k=key)
+        await lab.sql("UPDATE baton.state SET expires_at = now() + interval '3 s'")
+        await self.led(lab, "led")
+        await truth.sweep(10)
+        left = await lab.sql("SELECT key FROM baton.state WHERE expires_at > now() + '80 s'")
+        assert left == [("singleton-state:led",)]
+
+    async def test_owned_state_that_has_expired_stays_gone(
+        self, truth: PostgresState, lab: StateLab
+    ) -> None:
+        """A new leader began without it, before any sweep: it does not come back under its feet."""
+        call = "SELECT baton.put_owned_state(%(c)s, %(k)s, 'x', 1, '1 s')"
+        await lab.sql(call, c=lab.identity.cluster_id, k=self.OWNER.key)
         await lab.sql("UPDATE baton.state SET expires_at = now() - interval '1 s'")
+        loaded = await truth.load(self.OWNER, 1)
+        assert loaded is not None
+        assert loaded.value is None
+        await self.led(lab, self.OWNER.name)
+        await truth.sweep(10)
+        loaded = await truth.load(self.OWNER, 1)
+        assert loaded is not None
+        assert loaded.value is None
+
+    @staticmethod
+    async def led(lab: StateLab, name: str) -> None:
         await lab.sql(
             "INSERT INTO baton.execution (cluster_id, entity_type, name, heartbeat_at)"
-            " VALUES (%(c)s, 'singleton', 'led', now())",
+            " VALUES (%(c)s, 'singleton', %(name)s, now())",
             c=lab.identity.cluster_id,
+            name=name,
         )
-        await truth.sweep(10)
-        left = await truth.page("", "", 10)
-        assert [record.key for record in left.records] == ["singleton-state:led"]
 
     async def test_owned_state_does_not_expire_between_heartbeats(self, lab: StateLab) -> None:
         """G7: heartbeats that come every ten minutes keep it as well, whoever wrote the last."""
