@@ -13,6 +13,7 @@ from psycopg import sql
 
 from sidecar.adapters.postgres.database import WARM, Database
 from sidecar.adapters.postgres.migrate import migrate
+from sidecar.cli.embedded import PostgresServer
 from sidecar.model.errors import AnswerLost, StoreRefused, StoreUnavailable
 from tests.integration.runs_lab import EVERY_HOUR, FakeApp, laboratory
 from tests.lab.pooler import pooler
@@ -154,6 +155,21 @@ async def test_a_changed_url_is_used_at_the_next_connect(database_url: str) -> N
     urls.append(database_url)
     assert await database.fetch_one(QUERY) == {"one": 1}
     await database.close()
+
+
+async def test_a_standby_is_refused(open_database: Callable[..., Database]) -> None:
+    """It would answer, with what was true some time ago."""
+    with PostgresServer() as server:
+        server.stop()
+        (server.data_dir / "standby.signal").touch()
+        server.start()
+        database = open_database(server.url)
+        with pytest.raises(StoreUnavailable, match="standby"):
+            await database.fetch(QUERY)
+        assert database.open_connections == 0
+        with psycopg.connect(server.url, autocommit=True) as administrator:
+            administrator.execute("SELECT pg_promote()")
+        assert await database.fetch_one(QUERY) == {"one": 1}
 
 
 async def test_connections_carry_their_purpose(

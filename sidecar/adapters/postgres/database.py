@@ -6,6 +6,8 @@ Guarantees:
 - each statement and transaction ends within its client-side deadline, waiting for a connection
   included;
 - a commit that did not wait for its synchronous standby to the end is `AnswerLost`, no success;
+- a standby is refused, as a service may lead to one while the primary changes: what is read was
+  not overtaken before it was asked for;
 - it works behind a transaction pooler: nothing depends on session state. The server-side limits
   (`statement_timeout`, `idle_in_transaction_session_timeout`) and what else is pinned are session
   settings on a direct connection, and those of each transaction behind a pooler, where a session
@@ -29,7 +31,6 @@ from psycopg.errors import Diagnostic
 
 from sidecar.adapters.postgres.queries import Queries
 from sidecar.adapters.postgres.session import (
-    BACKEND_PID,
     Connection,
     behind_pooler,
     bounded,
@@ -43,6 +44,7 @@ from sidecar.model.errors import AnswerLost, SidecarError, StoreUnavailable
 
 Row = dict[str, Any]
 IDLE_SECONDS_MAX = 5.0
+_SERVER = b"SELECT pg_backend_pid() AS pid, pg_is_in_recovery() AS in_recovery"
 WARM = 3  # ticks, claims and completions of a leader, side by side
 
 
@@ -215,8 +217,9 @@ class Database:
         self._open += 1
         settings = None
         try:
-            rows = await fetch(connection, BACKEND_PID, None, seconds)
-            if behind_pooler(connection, rows[0]["pid"]):
+            (server,) = await fetch(connection, _SERVER, None, seconds)
+            _refuse_standby(server)
+            if behind_pooler(connection, server["pid"]):
                 # A pooler may move prepared statements between servers.
                 connection.prepare_threshold = None
                 await connection.set_isolation_level(IsolationLevel.READ_COMMITTED)
@@ -257,6 +260,11 @@ class Transaction:
         if left <= 0:
             raise StoreUnavailable("the transaction's time is up")
         return await fetch(self._connection, text, parameters, left)
+
+
+def _refuse_standby(server: Row) -> None:
+    if server["in_recovery"]:
+        raise StoreUnavailable("postgres.url leads to a standby, which may lag behind")
 
 
 async def _in_transaction(
