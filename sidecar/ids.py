@@ -23,6 +23,7 @@ log = structlog.get_logger()
 
 LEASE_SECONDS = 300.0
 RENEW_AFTER_SECONDS = 60.0
+RETRY_SECONDS = 1.0  # after a renewal that failed, while the lease lasts
 _TRIES = 3
 
 
@@ -43,6 +44,7 @@ class Ids:
         self._lease: Lease | None = None
         self._received_at = 0.0
         self._asked_at = 0.0
+        self._renew_at = 0.0
         self._position = 0
         self._renewal: asyncio.Task[None] | None = None
 
@@ -89,7 +91,7 @@ class Ids:
         if found is None:
             return None
         ids, self._position = found
-        if now >= self._asked_at + RENEW_AFTER_SECONDS:
+        if now >= self._renew_at:
             self._renewing()
         return ids
 
@@ -102,6 +104,7 @@ class Ids:
 
     async def _renew(self) -> None:
         asked_at = self._clock()
+        self._renew_at = asked_at + RETRY_SECONDS
         lease = None
         if self._lease is not None:
             used_ms = snowflake.used_ms(self._position)
@@ -115,6 +118,7 @@ class Ids:
             self._position = snowflake.first_position(lease.window, self._position)
             log.info("machine_number_leased", number=lease.window.machine)
         self._lease, self._asked_at, self._received_at = lease, asked_at, self._clock()
+        self._renew_at = asked_at + RENEW_AFTER_SECONDS
 
 
 def _report(renewal: asyncio.Task[None]) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from sidecar.ids import LEASE_SECONDS, RENEW_AFTER_SECONDS, Ids
+from sidecar.ids import LEASE_SECONDS, RENEW_AFTER_SECONDS, RETRY_SECONDS, Ids
 from sidecar.model.errors import LimitExceeded, StoreUnavailable
 from sidecar.model.snowflake import Lease, Window
 
@@ -94,6 +94,25 @@ async def test_a_lease_is_renewed_in_the_background(machines: Machines, ids: Ids
     await _settled()
     assert machines.asked == ["acquire", "renew", "renew"]
     await ids.close()
+
+
+async def test_a_renewal_that_failed_is_not_tried_again_with_every_id(
+    machines: Machines, ids: Ids
+) -> None:
+    """Postgres is away: ids go on, one try in a second."""
+    await ids.generate(1)
+    machines.seconds += RENEW_AFTER_SECONDS
+    machines.renewal_error = StoreUnavailable("away")
+    for _ in range(20):
+        await ids.generate(1)
+        await _settled()
+    assert machines.asked.count("renew") == 1
+    machines.seconds += RETRY_SECONDS
+    machines.renewal_error = None
+    for _ in range(20):
+        await ids.generate(1)
+        await _settled()
+    assert machines.asked.count("renew") == 2
 
 
 async def test_no_id_is_given_out_after_the_end_of_the_lease(machines: Machines, ids: Ids) -> None:
