@@ -618,6 +618,21 @@ async def test_retry_gives_a_failed_run_a_new_life(lab: Lab) -> None:
         await records(lab).retry(run_id)
 
 
+async def test_what_a_schedule_says_now_holds_for_runs_from_before(lab: Lab) -> None:
+    """One that is retried, and one that has not begun, obey its group and its overlap of today."""
+    retried, fresh = await queued(lab, count=2)
+    term = await lab.term()
+    claim = await lab.runs.claim(term, limit=1)
+    await lab.runs.complete(term, [report(claim, outcome=Outcome.FAILED)])
+    await catalogue(lab).update(replace(EVERY_HOUR, group="other", overlap="skip"))
+    await records(lab).retry(retried)
+    found = {row["id"]: (row["group_id"], row["overlap"]) for row in await lab.rows()}
+    assert found == dict.fromkeys((retried, fresh), (lab.identity.groups["other"], "skip"))
+    async with lab.leading(FakeApp(forever), "other"):
+        rows = await lab.until(lambda rows: {r["state"] for r in rows} == {"running", "ended"})
+    assert {row["reason"] for row in rows} == {None, "overlap"}
+
+
 async def test_draining_lets_runs_finish_and_begins_none(lab: Lab) -> None:
     await queued(lab)
     go = asyncio.Event()

@@ -323,8 +323,11 @@ class RunStatements:
         now, run = self._db.now, self._db.runs.get(run_id)
         if run is None or run.outcome is not Outcome.FAILED or run.kind is RunKind.SINGLETON:
             return False
+        schedule = self._db.schedules[run.schedule_id]
         again = replace(
             run,
+            group_id=self._db.group_id(schedule),
+            overlap=schedule.definition.overlap,
             state=RunState.QUEUED,
             outcome=None,
             finished_at=None,

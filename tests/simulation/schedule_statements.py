@@ -27,11 +27,11 @@ class ScheduleStatements:
 
     def __init__(self, tables: Tables, groups: dict[str, int], singletons: list[Singleton]) -> None:
         self._db = tables
-        self._groups = groups
+        self._db.groups = groups
         self._singletons = singletons
 
     def _group(self, stored: Stored) -> int:
-        return self._groups[stored.definition.group]
+        return self._db.group_id(stored)
 
     # ── ticks ───────────────────────────────────────────────────────────────────────────────────
 
@@ -150,10 +150,11 @@ class ScheduleStatements:
         self._turn_page(after)
 
     def _move_runs(self, after: Stored) -> None:
-        """What has not begun, or waits, goes to the group of its schedule."""
+        """What has not begun, or waits, goes to the group of its schedule, and overlaps as it."""
+        group_id, overlap = self._group(after), after.definition.overlap
         for run in self._db.live(None, RunState.QUEUED, RunState.WAITING):
-            if run.schedule_id == after.id and run.group_id != self._group(after):
-                self._db.put_run(replace(run, group_id=self._group(after)))
+            if run.schedule_id == after.id and (run.group_id, run.overlap) != (group_id, overlap):
+                self._db.put_run(replace(run, group_id=group_id, overlap=overlap))
 
     def _turn_page(self, after: Stored) -> None:
         timing = timing_of(after.definition, CLUSTER)

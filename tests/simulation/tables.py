@@ -93,6 +93,7 @@ class Tables:
         vacant: Callable[[int], int | None],
         auditor: Auditor,
     ) -> None:
+        self.groups: dict[str, int] = {}  # ids by name
         self.schedules: dict[int, Stored] = {}
         self.segments: dict[int, tuple[Segment, ...]] = {}
         self.runs: dict[int, Run] = {}
@@ -128,6 +129,9 @@ class Tables:
     def has_tick(self, name: str, tick: datetime) -> bool:
         """The unique index of (name, tick)."""
         return (name, tick) in self._ticks
+
+    def group_id(self, stored: Stored) -> int:
+        return self.groups[stored.definition.group]
 
     def schedule(self, name: str) -> Stored:
         return next(s for s in self.schedules.values() if s.name == name)

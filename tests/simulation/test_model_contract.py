@@ -270,8 +270,12 @@ class _Session:
     def _regroup(self) -> tuple[str, Call]:
         """Mostly back to the group that is led here."""
         name, group = self._name(), self._random.choice(("default", "default", "other"))
-        return f"regroup {name} {group}", lambda t: t.schedules.change(
-            name, lambda s, now: updated(s, replace(s.definition, group=group), CLUSTER, now)
+        overlap: Any = self._random.choice(("allow", "skip", "queue", "replace"))
+        return f"regroup {name} {group} {overlap}", lambda t: t.schedules.change(
+            name,
+            lambda s, now: updated(
+                s, replace(s.definition, group=group, overlap=overlap), CLUSTER, now
+            ),
         )
 
     def _trigger(self) -> tuple[str, Call]:

@@ -1,6 +1,7 @@
 -- Write a whole schedule that this transaction holds. Its runs that have not begun, or wait, go to its group with it:
 -- the old one may have no leader any more. A run that the old leader is claiming just now stays there: this waits for
 -- the claim, which holds the row, and then finds it running; the other way round the claim passes over the row.
+-- Whether they may overlap is asked before each delivery: a new answer holds for them too.
 WITH changed AS (
     UPDATE baton.schedule SET
         group_id = %(group_id)s, source = %(source)s, definition = %(definition)s, payload = %(payload)s,
@@ -8,8 +9,8 @@ WITH changed AS (
         next_due_at = %(next_due_at)s, version = version + 1, changed_at = clock_timestamp(),
         counted_from = CASE WHEN %(recount)s THEN clock_timestamp() ELSE counted_from END, retired_at = NULL
     WHERE id = %(id)s
-    RETURNING id, group_id
+    RETURNING id, group_id, coalesce(definition ->> 'overlap', 'allow') AS overlap
 )
-UPDATE baton.run SET group_id = changed.group_id
+UPDATE baton.run SET group_id = changed.group_id, overlap = changed.overlap
 FROM changed WHERE run.schedule_id = changed.id AND run.state IN ('queued', 'waiting')
-  AND run.group_id <> changed.group_id;
+  AND (run.group_id <> changed.group_id OR run.overlap <> changed.overlap);
