@@ -1,10 +1,10 @@
 """The file declares schedules: what it names is made or changed, what it no longer names is
 retired.
 
-Guarantees: schedules of the API are never touched, a clash of names is told and the rest goes on;
-an older file is never applied over a newer one that some runner still has, whichever runner reads
-its file first; what stays the same keeps its watermark, so that no tick is lost or repeated by a
-reload.
+Guarantees: schedules of the API are never touched, a clash of names is told and the rest goes on,
+and what the file names is made once the API's is gone; an older file is never applied over a newer
+one that some runner still has, whichever runner reads its file first; what stays the same keeps its
+watermark, so that no tick is lost or repeated by a reload.
 
 Which of two files is newer: the one with the higher revision; of one revision, the one loaded first
 later, where changing a running runner's file counts as a load. A newer file of which this runner
@@ -76,6 +76,7 @@ class ConfigSync:
         self._anew = False  # the file was changed, and nobody was told yet
         self._newer: _Newer | None = None
         self._refused: Declared | None = None  # told once, though it is tried again and again
+        self._clashing: frozenset[str] = frozenset()  # the API has one of this name: the same
         self._changed = asyncio.Event()
 
     def declare(self, schedules: Sequence[Schedule], revision: int) -> None:
@@ -112,7 +113,8 @@ class ConfigSync:
         return await self._apply(Declared.of(schedules, revision))
 
     async def _refreshed(self, declared: Declared, *, applied: bool) -> bool:
-        if applied and await self._store.config_seen(declared.digest, declared.revision):
+        whole = applied and not self._clashing
+        if whole and await self._store.config_seen(declared.digest, declared.revision):
             return True
         return await self._apply(declared)
 
@@ -153,6 +155,9 @@ class ConfigSync:
     ) -> list[Change[Schedule]]:
         standing = {s.name: s for s in stored}
         wanted = {schedule.name for schedule in declared.schedules}
+        self._tell_clashes(
+            frozenset(s.name for s in stored if s.source == "api" and s.retired_at is None)
+        )
         changes = [
             change
             for schedule in declared.schedules
@@ -160,6 +165,15 @@ class ConfigSync:
         ]
         gone = (s for s in stored if s.source == "config" and s.retired_at is None)
         return changes + [retired(s, self._cluster, now) for s in gone if s.name not in wanted]
+
+    def _tell_clashes(self, clashing: frozenset[str]) -> None:
+        for name in sorted(clashing - self._clashing):
+            log.error(
+                "schedule_name_clash",
+                schedule=name,
+                problem="the API made one of this name: delete that, or rename the one in the file",
+            )
+        self._clashing = clashing
 
     def _wanted(
         self, standing: Stored | None, schedule: Schedule, now: datetime
@@ -171,11 +185,6 @@ class ConfigSync:
             fresh = created(schedule, "config", self._cluster, now)
             return replace(fresh, after=replace(fresh.after, id=standing.id))
         if standing.source == "api":
-            log.error(
-                "schedule_name_clash",
-                schedule=schedule.name,
-                problem="the API made one of this name: delete that, or rename the one in the file",
-            )
             return None
         if standing.definition == schedule and standing.retired_at is None:
             return None

@@ -729,6 +729,27 @@ async def test_the_file_may_take_the_name_of_a_deleted_schedule(
     assert await lab.rows() == rows
 
 
+async def test_the_file_takes_its_name_when_the_api_gives_it_up(
+    lab: Lab, schedules: Schedules, config: ConfigSync, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Deleting the other one, as the log advises, is enough: nobody has to load the file again."""
+    monkeypatch.setattr("sidecar.scheduling.config_sync.REFRESH_SECONDS", 0.1)
+    await schedules.create(*named("mine"))
+    config.declare(named("mine", "theirs"), 0)
+    running = asyncio.create_task(config.run())
+    try:
+        async with asyncio.timeout(10):
+            while "theirs" not in await living(schedules):  # noqa: ASYNC110 - it is polled too
+                await asyncio.sleep(0.05)
+            assert (await living(schedules))["mine"].source == "api"
+            await schedules.delete("mine")
+            while "mine" not in await living(schedules):  # noqa: ASYNC110 - it is polled too
+                await asyncio.sleep(0.05)
+        assert (await living(schedules))["mine"].source == "config"
+    finally:
+        running.cancel()
+
+
 async def test_config_run_applies_what_was_declared_last(
     lab: Lab, schedules: Schedules, config: ConfigSync
 ) -> None:
