@@ -194,6 +194,31 @@ async def test_a_run_of_a_schedule_that_is_being_deleted_is_not_retried(lab: Lab
     assert run.state == "ended"
 
 
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        ("UPDATE baton.schedule SET retired_at = clock_timestamp()", "operator"),
+        ("UPDATE baton.run SET cancel_reason = 'overlap'", "overlap"),
+    ],
+    ids=["deleted", "replaced"],
+)
+async def test_a_run_whose_end_is_asked_for_during_a_takeover_ends(
+    lab: Lab, asked: str, reason: str
+) -> None:
+    """G4: the next leader sees what was committed while it waited for the row."""
+    (run_id,) = await queued(lab)
+    await lab.runs.claim(await lab.term(), limit=1)
+    term = await lab.term()
+    async with await psycopg.AsyncConnection.connect(lab.url) as slow:
+        await slow.execute("SELECT 1 FROM baton.run FOR UPDATE")
+        taken_over = asyncio.ensure_future(lab.runs.requeue(term))
+        await lab.until_waiting(1)
+        await slow.execute(asked.encode())
+    await taken_over
+    run = await records(lab).get(run_id)
+    assert (run.state, run.outcome, run.reason) == ("ended", "skipped", reason)
+
+
 async def test_a_run_of_a_schedule_that_is_back_is_delivered_again(lab: Lab) -> None:
     """G5: retired by an older file in a rollout, and named again before the leader changed."""
     await queued(lab)

@@ -9,12 +9,17 @@
 WITH fence AS MATERIALIZED (
     SELECT 1 FROM baton.term WHERE group_id = %(group_id)s AND epoch = %(epoch)s FOR SHARE
 ), orphan AS MATERIALIZED (
-    SELECT id FROM baton.run
+    SELECT id, epoch = %(epoch)s AS unheard, false AS moved, state, attempt, attempts_free, cancel_reason, schedule_id
+    FROM baton.run
     WHERE group_id = %(group_id)s AND state = 'running' AND kind <> 'singleton'
       AND (epoch < %(epoch)s OR (%(lost)s AND epoch = %(epoch)s AND id <> ALL (%(known)s::bigint[])))
       AND EXISTS (SELECT FROM fence)
     ORDER BY epoch, id LIMIT %(limit)s
     FOR UPDATE
+), held AS MATERIALIZED (
+    -- A deletion is seen here, or sees what waits.
+    SELECT id, retired_at FROM baton.schedule WHERE id = ANY (ARRAY (SELECT schedule_id FROM orphan))
+    ORDER BY id FOR SHARE
 ), vacant AS MATERIALIZED (
     -- Its app said that it gave up the term, or its holder has shown no sign of life for much longer than a
     -- takeover may take.
@@ -33,25 +38,24 @@ WITH fence AS MATERIALIZED (
     SELECT run.id FROM vacant JOIN baton.run ON run.group_id = vacant.group_id AND run.state IN ('queued', 'waiting')
 ), stray AS MATERIALIZED (
     -- The epoch is compared once the row is locked: whoever took that group over meanwhile keeps what it claimed.
-    SELECT run.id FROM baton.run
+    SELECT run.id, false, true, state, attempt, attempts_free, cancel_reason, schedule_id, retired_at FROM baton.run
     JOIN vacant ON vacant.group_id = run.group_id
     JOIN baton.schedule ON schedule.id = run.schedule_id
     WHERE run.id = ANY (ARRAY (SELECT id FROM left_behind)) AND run.state <> 'ended' AND run.epoch <= vacant.epoch
       AND (schedule.group_id = %(group_id)s OR schedule.retired_at IS NOT NULL)
     ORDER BY run.id LIMIT %(limit)s
     FOR UPDATE OF run SKIP LOCKED
-), found AS MATERIALIZED (
-    SELECT run.id, run.cancel_reason, schedule.retired_at IS NOT NULL AS retired,
-        run.state = 'running' AND attempt - attempts_free >= %(deliveries_max)s AS worn_out,
-        run.group_id <> %(group_id)s AS moved,
-        run.group_id = %(group_id)s AND run.epoch = %(epoch)s AS unheard
-    FROM baton.run LEFT JOIN baton.schedule ON schedule.id = run.schedule_id
-    WHERE run.id = ANY (ARRAY (SELECT id FROM orphan UNION ALL SELECT id FROM stray))
-), decided AS (
+), found AS (
+    -- As they are now that they are locked: a cancellation may have come in between.
+    SELECT orphan.*, retired_at FROM orphan LEFT JOIN held ON held.id = schedule_id
+    UNION ALL
+    SELECT * FROM stray
+), decided AS MATERIALIZED (
     SELECT id, unheard,
-        CASE WHEN cancel_reason IS NOT NULL OR retired THEN 'skipped'
-             WHEN worn_out AND NOT unheard THEN 'failed' END AS outcome,
-        CASE WHEN retired THEN 'schedule retired' WHEN moved THEN 'group changed'
+        CASE WHEN cancel_reason IS NOT NULL OR retired_at IS NOT NULL THEN 'skipped'
+             WHEN state = 'running' AND attempt - attempts_free >= %(deliveries_max)s AND NOT unheard THEN 'failed'
+        END AS outcome,
+        CASE WHEN retired_at IS NOT NULL THEN 'schedule retired' WHEN moved THEN 'group changed'
              WHEN unheard THEN 'claim taken back' ELSE 'leader changed' END AS cause
     FROM found
 ), changed AS (
@@ -71,14 +75,12 @@ WITH fence AS MATERIALIZED (
             CASE WHEN decided.outcome IS NOT NULL THEN 'ended'
                  WHEN run.state = 'running' THEN 'waiting' ELSE run.state END,
             decided.outcome, run.attempt, %(epoch)s, %(runner_id)s, decided.cause)
-    FROM decided WHERE run.id = decided.id
-      AND run.id = ANY (ARRAY (SELECT id FROM orphan UNION ALL SELECT id FROM stray))
-    RETURNING run.id, run.cluster_id, run.kind, run.name, run.outcome, run.reason, run.started_at, run.error
+    FROM decided WHERE run.id = decided.id AND run.id = ANY (ARRAY (SELECT id FROM decided))
+    RETURNING run.*
 ), remembered AS (
     INSERT INTO baton.execution AS e (cluster_id, entity_type, name, last_run_at, run_count, last_error)
     SELECT cluster_id, 'schedule', name, max(started_at), count(*), max(error) FROM changed
-    WHERE outcome = 'failed'
-    GROUP BY cluster_id, name ORDER BY name
+    WHERE outcome = 'failed' GROUP BY 1, 3 ORDER BY 3
     ON CONFLICT (cluster_id, entity_type, name) DO UPDATE SET
         last_run_at = greatest(e.last_run_at, excluded.last_run_at),
         run_count = e.run_count + excluded.run_count, last_error = excluded.last_error
