@@ -71,7 +71,12 @@ class Schedules:
 
         def decide(stored: Stored, now: datetime) -> Change[Schedule]:
             _only_api(stored)
-            return updated(stored, definition, self._cluster, now)
+            change = updated(stored, definition, self._cluster, now)
+            # An end in the past is a way to end it; an instant in the past is a mistake.
+            moved = definition.at is not None and definition.at != stored.definition.at
+            if moved and change.after.next_tick is None:
+                raise _nothing_left(definition, now)
+            return change
 
         await self._store.change(definition.name, decide)
         return await self._changed(definition.name)

@@ -609,6 +609,20 @@ async def test_a_window_without_a_tick_is_told_as_it_is(lab: Lab, schedules: Sch
     assert ended.next_tick is None
 
 
+async def test_an_instant_is_not_moved_to_the_past(lab: Lab, schedules: Schedules) -> None:
+    """G11: it would never tick, as if it had been created so. The rest of it may be changed."""
+    now = await lab.schedules.now()
+    once = Schedule(name="once", at=now + HOUR)
+    await lab.add(once)
+    with pytest.raises(InvalidArgument) as refused:
+        await schedules.update(replace(once, at=now - HOUR))
+    assert refused.value.field == "schedule.at"
+    assert (await schedules.get("once")).next_tick == once.at
+    over = Schedule(name="over", at=now + timedelta(milliseconds=1))
+    await lab.add(over, behind=HOUR)
+    assert (await schedules.update(replace(over, payload=b"x"))).definition.payload == b"x"
+
+
 async def test_preview_changes_nothing(lab: Lab, schedules: Schedules) -> None:
     ticks = await schedules.preview(
         Schedule(name="x", cron="0 2 * * *", timezone="Europe/Berlin"),
