@@ -7,7 +7,7 @@ healthy runner is there.
 
 Guarantees: reading and writing have time limits of their own and never delay judging; while
 Postgres is silent the last known vitals age, so silence turns red and never green. A step of the
-database's clock makes nobody step down.
+database's clock makes nobody step down, and no heartbeat old.
 """
 
 import asyncio
@@ -34,6 +34,7 @@ from sidecar.model.health import (
     Watch,
     heartbeat_due,
     judged,
+    oldest_beat,
     staleness,
 )
 from sidecar.model.ledger import Recorded, Report
@@ -252,21 +253,24 @@ class DeadMansSwitch:
         except StoreUnavailable as error:
             log.warning("vitals_unreadable", group=group, error=error)
             return
-        led = self._led.get(group)
+        led, answered = self._led.get(group), self._clock()
         before: tuple[Vitals, ...] = ()
+        ahead = reading.now - led.now(answered) if led else timedelta()
         if led is None:
             nothing = Judgement(Watch(taken_at=reading.now))
-            led = self._led[group] = _Led(tenure, reading, self._clock(), nothing)
+            led = self._led[group] = _Led(tenure, reading, answered, nothing)
             led.known_at = led.read_at
         else:
             before = led.reading.entities
             led.successes = _unread(led.successes, reading)
-            led.reading, led.read_at, led.changed = reading, self._clock(), False
+            led.reading, led.read_at, led.changed = reading, answered, False
             led.known_at = led.read_at
         if led.clock.learn(reading.now, asked=asked, answered=led.read_at) > CLOCK_STEP_SECONDS:
             # What this made old is like what was inherited: nobody had a chance to do better.
             log.info("database_clock_set", group=group, now=reading.now.isoformat())
             led.judgement = replace(led.judgement, watch=Watch(taken_at=reading.now))
+            if ahead > timedelta():  # a step makes no heartbeat old: we write them ourselves
+                led.reading = replace(reading, beaten_at=oldest_beat(reading, ahead))
         self._look(led)
         _delete_gone(before, reading.entities)  # after the look, which still speaks of them
         known = set(before)

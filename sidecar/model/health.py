@@ -91,6 +91,16 @@ class Reading:
     successes: Mapping[EntityKey, datetime] = field(default_factory=dict)  # that we saw since
 
 
+def oldest_beat(reading: Reading, ahead: timedelta) -> datetime | None:
+    """When the oldest heartbeat was written, as told by a clock that was set ahead meanwhile.
+
+    What was written since the step is known by its time, which the clock would not show without it.
+    """
+    without_step = reading.now - ahead
+    beats = (each.heartbeat_at or each.counted_from for each in reading.entities)
+    return min((at + ahead if at <= without_step else at for at in beats), default=None)
+
+
 @dataclass(frozen=True, slots=True)
 class Stale:
     """Why an entity counts as stale."""

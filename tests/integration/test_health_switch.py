@@ -386,6 +386,27 @@ class CountedReads(Heartbeats):
         return await super().read(groups, limit)
 
 
+class SteppedClock(CountedReads):
+    """A database whose clock was set forward by an hour at `stepped_at`, of its clock before."""
+
+    stepped_at = datetime.max.replace(tzinfo=UTC)
+
+    async def read(self, groups: Sequence[str], limit: int = SCHEDULES_MAX) -> Reading:
+        reading = await super().read(groups, limit)
+        entities = (
+            replace(each, heartbeat_at=each.heartbeat_at and self._shown(each.heartbeat_at))
+            for each in reading.entities
+        )
+        return replace(reading, now=self._shown(reading.now), entities=tuple(entities))
+
+    async def beat(self, term: Term, older_than_seconds: float) -> bool:
+        stepped = datetime.now(UTC) > self.stepped_at  # then everything looks an hour old
+        return await super().beat(term, 0.0 if stepped else older_than_seconds)
+
+    def _shown(self, at: datetime) -> datetime:
+        return at + timedelta(hours=1) if at > self.stepped_at else at
+
+
 class SteppingClock(Heartbeats):
     """A database whose clock is set forward."""
 
@@ -409,6 +430,27 @@ async def test_a_step_of_the_databases_clock_makes_nobody_step_down(cluster: Clu
         await asyncio.sleep(2.5)  # it is judged each second
         assert switch.stale()
     assert not cluster.stepped_down
+
+
+async def test_a_step_of_the_databases_clock_makes_no_heartbeat_old(cluster: Cluster) -> None:
+    """G10: never red without cause; and red in time if none is written any more."""
+    store = cluster.store = SteppedClock(cluster.database, lambda: cluster.identity, [])
+    await cluster.add_schedule("daily", 86_400.0)
+    switch = cluster.new_switch(heartbeat_seconds=4.0, stale_seconds=10.0)
+    async with cluster.leading(switch):
+        await _until(lambda: [*switch.entities()] and _by_name(switch)["daily"].heartbeat_at)
+        store.stepped_at, before = datetime.now(UTC), store.reads
+        reds: list[str] = []
+
+        def looked() -> bool:
+            reds.extend(switch.stale())
+            return store.reads > before + 4
+
+        await _until(looked, 15)
+        assert not reds
+        cluster.app_answers = False
+        await _until(switch.stale, 15)
+        assert "schedule daily: no heartbeat for 1" in switch.stale()[0]
 
 
 async def test_thousands_are_read_seldom_yet_turn_red_and_show_what_is_new(
