@@ -123,9 +123,10 @@ class GrpcExecute:
     ) -> callback_pb2.ExecuteResponse:
         request = self._request(invocation, seconds)
         about = context_metadata(request.context)
-        return await self._link.stub.Execute(
-            request, timeout=seconds, metadata=(*self._link.metadata(), *about, *self._trace())
-        )
+        with metrics.RUNS_IN_FLIGHT.track_inprogress():
+            return await self._link.stub.Execute(
+                request, timeout=seconds, metadata=(*self._link.metadata(), *about, *self._trace())
+            )
 
     def _request(
         self, invocation: Invocation, seconds: float | None

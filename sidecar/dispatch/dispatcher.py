@@ -316,11 +316,7 @@ class _Shift:
                 return None
             if self.tools.breaker.is_open and not call.probe:
                 return _NOT_TRIED
-            metrics.RUNS_IN_FLIGHT.inc()
-            try:
-                return await self.tools.callback.execute(call.delivery)
-            finally:
-                metrics.RUNS_IN_FLIGHT.dec()
+            return await self.tools.callback.execute(call.delivery)
 
     def _hang_up(self, call: _Call, works: bool | None) -> None:
         """The call is over: another may be claimed, while its answer is still to be recorded."""

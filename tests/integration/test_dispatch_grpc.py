@@ -11,6 +11,7 @@ import grpc
 import pytest
 from google.protobuf.duration_pb2 import Duration
 
+from sidecar import metrics
 from sidecar._proto.baton.v1 import callback_pb2, callback_pb2_grpc, runs_pb2
 from sidecar.adapters.grpc_app import AppLink
 from sidecar.adapters.grpc_execute import GrpcExecute
@@ -215,7 +216,14 @@ async def test_cancelling_us_cancels_the_call(app: ToyApp, execute: GrpcExecute)
     app.seconds = 30.0
     task = asyncio.create_task(execute.execute(Invocation(RUN)))
     await app.begun.wait()
+    assert _in_flight() == 1
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+    assert _in_flight() == 0
     await asyncio.wait_for(app.ended.wait(), 10)
+
+
+def _in_flight() -> float | None:
+    """Of schedules and singletons: both are called through here."""
+    return metrics.REGISTRY.get_sample_value("baton_runs_in_flight")
