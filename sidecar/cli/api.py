@@ -64,7 +64,8 @@ def _api(options: argparse.Namespace) -> Api:
 
 
 def _explained(error: grpc.aio.AioRpcError, address: str) -> str:
-    if error.code() is grpc.StatusCode.UNAVAILABLE and "connect" in (error.details() or ""):
+    # What the sidecar says itself, of a Postgres that it cannot reach perhaps, has details.
+    if error.code() is grpc.StatusCode.UNAVAILABLE and not error.trailing_metadata():
         return f"no sidecar answers at {address}; is it running, and is --address right?"
     if error.code() is grpc.StatusCode.UNAUTHENTICATED:
         return "the sidecar wants its token: set BATON_API_TOKEN_FILE or give --config"

@@ -290,6 +290,21 @@ def test_no_secret_in_log_health_metrics_or_process_list(tmp_path: Path, databas
             assert password not in text
 
 
+def test_a_command_tells_a_lost_postgres_from_a_lost_sidecar(
+    tmp_path: Path, database_url: str
+) -> None:
+    """G11: whoever looks during an outage is not sent after the wrong process."""
+    with Cluster(tmp_path / "lab", 1, Setup(database_url)) as cluster:
+        cluster.wait_for_leader()
+        for wire in cluster[0].wires:
+            wire.refuse()
+            wire.cut()
+        command = [sys.executable, "-m", "sidecar", "runs", "--address", cluster[0].api_address]
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+        assert (ended.returncode, ended.stdout) == (1, "")
+        assert ended.stderr.startswith("baton: UNAVAILABLE: ")
+
+
 def test_a_remote_api_address_is_refused_at_start(tmp_path: Path) -> None:
     """G12: unless it is explicitly allowed."""
     file = tmp_path / "baton.yaml"
