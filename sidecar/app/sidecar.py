@@ -171,9 +171,12 @@ class Sidecar:
     # ── joining the cluster ─────────────────────────────────────────────────────────────────────
 
     async def _join_and_stay(self) -> None:
+        # Until the first answer nobody knows whether it is a refusal, which stays one.
+        self._health.block("join", "joining the cluster: Postgres has not answered yet")
         identity = await self._joined()
         self._ground.who.known(identity)
         self._health.unblock("cluster")
+        self._health.unblock("join")
         log.info("cluster_joined", groups=sorted(identity.groups))
         self._ground.watch.on_change.append(self._app_changed)
         self._elector.tell(partial(self._election.join, identity.groups))
@@ -208,6 +211,7 @@ class Sidecar:
                 log.warning("waiting_for_postgres", problem=str(error), reason=error.reason)
             except Exception:  # whatever it was, the next try may succeed
                 log.exception("join_failed")
+            self._health.unblock("join")
             await asyncio.sleep(pause * (0.5 + random.random()))  # noqa: S311 - spreads retries
             pause = min(longest, pause * 2)
 

@@ -104,3 +104,37 @@ def test_two_apps_in_one_cluster(tmp_path: Path, database_url: str) -> None:
     finally:
         second.stop()
         first.stop()
+
+
+@pytest.mark.timeout(120)
+def test_a_refused_pod_was_never_ready(tmp_path: Path, database_url: str) -> None:
+    """G10: nor while Postgres takes its time to say so."""
+    first = _replica(tmp_path / "r0", database_url, app={"name": "shop"})
+    second = _replica(tmp_path / "r1", database_url, app={"name": "billing"})
+    try:
+        first.start()
+        patiently(lambda: baton("status", "--address", first.api_address), 60)
+        second.start(sidecar=False)
+        wires = second.wires
+        for wire in wires:
+            wire.silence()
+        second.sidecar.start()
+        answers: list[tuple[int, str]] = []
+
+        def waits_for_nothing_else() -> bool:
+            answers.append(second.http("/readyz"))
+            return answers[-1] == (503, "joining the cluster: Postgres has not answered yet\n")
+
+        wait_until(waits_for_nothing_else, 60, second.describe)
+        for wire in wires:
+            wire.heal()
+
+        def refused() -> bool:
+            answers.append(second.http("/readyz"))
+            return "belongs to the app 'shop'" in answers[-1][1]
+
+        wait_until(refused, 60, second.describe)
+        assert 200 not in {status for status, _ in answers}
+    finally:
+        second.stop()
+        first.stop()
