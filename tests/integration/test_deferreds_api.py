@@ -164,7 +164,7 @@ async def test_the_command_line_completes_fails_and_shows(
     assert code == 1
     assert "stands" in line
     assert one not in line
-    monkeypatch.setattr("sys.stdin", io.StringIO(two + "\n"))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(f"{two}\n".encode())))
     assert await _baton(api, "fail", "-", error="two\nlines") == (0, "two: failed: two\\nlines")
     assert (await _baton(api, "get", "\udcff"))[0] == 1
     stored = (await api.stub.Get(pb.DeferredsGetRequest(token=one))).deferred
