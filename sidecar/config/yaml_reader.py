@@ -68,7 +68,7 @@ class _Reader:
 
     def text(self, content: bytes) -> str:
         if len(content) > BYTES_MAX:
-            self._give_up(1, f"has {len(content)} bytes", "at most 1 MiB")
+            self._give_up(1, "is too large", "at most 1 MiB")
         try:
             text = content.decode().removeprefix("\ufeff")
         except UnicodeDecodeError as error:

@@ -75,7 +75,7 @@ def test_each_problem_is_one_exact_line(case: Case, file: Path) -> None:
         (b"cluster: a\x00b", "F:1: (file): holds a control character; printable characters"),
         (b"cluster: a\nlog: \xff", "F:2: (file): is not UTF-8; a text in UTF-8"),
         ("cluster: a".encode("utf-16"), "F:1: (file): is not UTF-8; a text in UTF-8"),
-        (b"#" * (2**20 + 1), "F:1: (file): has 1048577 bytes; at most 1 MiB"),
+        (b"#" * (2**20 + 1), "F:1: (file): is too large; at most 1 MiB"),
         (b"app: " + b"[" * 40 + b"]" * 40, f"F:1: app{'[0]' * 32}: is nested too deeply; at most"),
         (b"[" * 2**19, f"F:1: {'[0]' * 33}: is nested too deeply; at most 32 levels"),
         (b"cluster: " + b"a" * 256, f'F:1: cluster: "{"a" * 60}…" is not a name; {NAME}'),
