@@ -29,7 +29,7 @@ def test_late_comers_get_their_share_and_a_crash_costs_no_further_hand_over(
 ) -> None:
     """A pod that crashed is listed for a while: nobody hands anything to it."""
     config = {"election": {"rebalance": True}}
-    setup = Setup(database_url, profile="fast", groups=GROUPS, config=config)
+    setup = Setup(database_url, profile="steady", groups=GROUPS, config=config)
     cluster = Cluster(tmp_path / "lab", 3, setup)
     try:
         cluster.start(sidecars=False)
@@ -37,10 +37,11 @@ def test_late_comers_get_their_share_and_a_crash_costs_no_further_hand_over(
         wait_until(lambda: _led(cluster) == [0, 0, 6], 30, "the first to lead everything")
         for late in cluster.replicas[1:]:
             late.sidecar.start()
-        wait_until(lambda: _led(cluster) == [2, 2, 2], 3 * SETTLED_SECONDS, "an even spread")
+        wait_until(lambda: _led(cluster) == [2, 2, 2], 4 * SETTLED_SECONDS, "an even spread")
         terms = len(cluster.events("become"))
         cluster[2].kill()
-        wait_until(lambda: _led(cluster) == [0, 3, 3], 20, "the others to take over")
+        # Two that are free at once may go to one of them: who comes first is a matter of chance.
+        wait_until(lambda: _led(cluster) in ([0, 3, 3], [0, 2, 4]), 20, "the others to take over")
         time.sleep(20)  # the registry lists the dead for 15 s
         assert len(cluster.events("become")) == terms + 2
         cluster.check()
