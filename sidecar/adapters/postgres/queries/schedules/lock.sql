@@ -1,5 +1,7 @@
 -- Hold one schedule until the transaction ends: the leader's claim waits, then sees the change.
-SELECT schedule.*, leader_group.name AS group_name, clock_timestamp() AS now
-FROM baton.schedule JOIN baton.leader_group ON leader_group.id = schedule.group_id
+-- The group's name by a sub-select: a join would lose a schedule that changed its group while this waited.
+SELECT schedule.*, clock_timestamp() AS now,
+    (SELECT leader_group.name FROM baton.leader_group WHERE leader_group.id = schedule.group_id) AS group_name
+FROM baton.schedule
 WHERE schedule.cluster_id = %(cluster_id)s AND schedule.name = %(name)s
-FOR NO KEY UPDATE OF schedule;
+FOR NO KEY UPDATE;
