@@ -4,12 +4,16 @@ a circle."""
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import psycopg
 import pytest
 
+from sidecar.adapters.postgres.run_records import PostgresRunRecords
+from sidecar.config.work import Schedule
+from sidecar.dispatch import Runs
 from sidecar.scheduling import Schedules
-from tests.integration.runs_lab import Lab, laboratory
+from tests.integration.runs_lab import EVERY_HOUR, Lab, laboratory
 
 
 @pytest.fixture
@@ -20,6 +24,18 @@ async def lab(database_url: str) -> AsyncIterator[Lab]:
 
 def catalogue(lab: Lab) -> Schedules:
     return Schedules(lab.schedules, lab.hints, cluster="test")
+
+
+def records(lab: Lab) -> Runs:
+    return Runs(PostgresRunRecords(lab.database, lab.who), lab.hints)
+
+
+async def queued(lab: Lab, definition: Schedule = EVERY_HOUR, count: int = 1) -> list[int]:
+    await lab.add(definition)
+    return [
+        await catalogue(lab).trigger(definition.name, payload=None, request_id="")
+        for _ in range(count)
+    ]
 
 
 @asynccontextmanager
@@ -45,3 +61,22 @@ async def test_a_schedule_that_changes_its_group_meanwhile_is_found(lab: Lab) ->
     await paused
     now = await catalogue(lab).get("hourly")
     assert (now.paused, now.definition.group) == (True, "other")
+
+
+async def test_a_run_left_in_another_group_ends_with_its_schedule(lab: Lab) -> None:
+    """G4: taken along while its schedule is being deleted, nobody delivers it again."""
+    await queued(lab, replace(EVERY_HOUR, group="other"))
+    other = await lab.term("other")
+    (delivery,) = (await lab.runs.claim(other, limit=1)).deliveries
+    await lab.sql("UPDATE baton.term SET clean = true")
+    await catalogue(lab).update(EVERY_HOUR)
+    waits = await catalogue(lab).trigger("hourly", payload=None, request_id="")
+    term = await lab.term()
+    async with slow(lab, "SELECT 1 FROM baton.run WHERE id = %s FOR UPDATE", waits):
+        deleted = asyncio.ensure_future(catalogue(lab).delete("hourly"))
+        await lab.until_waiting(1)
+        await lab.runs.requeue(term)
+    await deleted
+    await lab.runs.requeue(term)
+    run = await records(lab).get(delivery.ref.run_id)
+    assert (run.state, run.outcome, run.reason) == ("ended", "skipped", "operator")

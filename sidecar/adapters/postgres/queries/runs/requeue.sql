@@ -44,7 +44,8 @@ WITH fence AS MATERIALIZED (
     WHERE run.id = ANY (ARRAY (SELECT id FROM left_behind)) AND run.state <> 'ended' AND run.epoch <= vacant.epoch
       AND (schedule.group_id = %(group_id)s OR schedule.retired_at IS NOT NULL)
     ORDER BY run.id LIMIT %(limit)s
-    FOR UPDATE OF run SKIP LOCKED
+    -- One whose schedule is being changed or deleted waits for the next look.
+    FOR UPDATE OF run SKIP LOCKED FOR SHARE OF schedule SKIP LOCKED
 ), found AS (
     -- As they are now that they are locked: a cancellation may have come in between.
     SELECT orphan.*, retired_at FROM orphan LEFT JOIN held ON held.id = schedule_id
