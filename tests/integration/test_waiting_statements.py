@@ -80,3 +80,18 @@ async def test_a_run_left_in_another_group_ends_with_its_schedule(lab: Lab) -> N
     await lab.runs.requeue(term)
     run = await records(lab).get(delivery.ref.run_id)
     assert (run.state, run.outcome, run.reason) == ("ended", "skipped", "operator")
+
+
+async def test_a_deletion_and_ticks_that_grew_too_old_do_not_wait_in_a_circle(lab: Lab) -> None:
+    """G4: each ends what the other has not; those of schedules before it are no help."""
+    await queued(lab, replace(EVERY_HOUR, name="before"))
+    first, _ = await queued(lab, count=2)
+    await lab.sql("UPDATE baton.run SET kind = 'schedule', due_at = due_at - interval '2 days'")
+    term = await lab.term()
+    async with slow(lab, "SELECT 1 FROM baton.run WHERE id = %s FOR UPDATE", first):
+        deleted = asyncio.ensure_future(catalogue(lab).delete("hourly"))
+        await lab.until_waiting(1)
+        expired = asyncio.ensure_future(lab.runs.expire(term))
+        await lab.until_waiting(2)
+    await asyncio.gather(deleted, expired)
+    assert [row["reason"] for row in await lab.rows()] == ["misfire", "operator", "operator"]
