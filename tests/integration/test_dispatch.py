@@ -171,8 +171,9 @@ async def test_a_run_that_is_going_to_wait_while_its_schedule_is_deleted_ends(la
         await slow.execute("SELECT 1 FROM baton.run FOR UPDATE")
         waits = asyncio.ensure_future(lab.runs.complete(term, [later]))
         await lab.until_waiting(1)
-        await catalogue(lab).delete("hourly")
-    await waits
+        deleted = asyncio.ensure_future(catalogue(lab).delete("hourly"))
+        await asyncio.wait({deleted}, timeout=0.2)
+    await asyncio.gather(waits, deleted)
     run = await records(lab).get(run_id)
     assert (run.state, run.outcome, run.reason) == ("ended", "skipped", "operator")
 

@@ -12,8 +12,12 @@ import pytest
 from sidecar.adapters.postgres.run_records import PostgresRunRecords
 from sidecar.config.work import Schedule
 from sidecar.dispatch import Runs
+from sidecar.model.ledger import Report
+from sidecar.model.run import Verdict
 from sidecar.scheduling import Schedules
 from tests.integration.runs_lab import EVERY_HOUR, Lab, laboratory
+
+AGAIN = Verdict(wait_seconds=0.0, used_retry=True, error="no", cause="retry")
 
 
 @pytest.fixture
@@ -95,3 +99,17 @@ async def test_a_deletion_and_ticks_that_grew_too_old_do_not_wait_in_a_circle(la
         await lab.until_waiting(2)
     await asyncio.gather(deleted, expired)
     assert [row["reason"] for row in await lab.rows()] == ["misfire", "operator", "operator"]
+
+
+async def test_a_deletion_and_a_run_that_is_going_to_wait_do_not_wait_in_a_circle(lab: Lab) -> None:
+    """G4: claimed while its schedule was being deleted, it ends all the same."""
+    first, second = await queued(lab, count=2)
+    term = await lab.term()
+    async with slow(lab, "SELECT 1 FROM baton.run WHERE id = %s FOR UPDATE", first):
+        deleted = asyncio.ensure_future(catalogue(lab).delete("hourly"))
+        await lab.until_waiting(1)
+        (delivery,) = (await lab.runs.claim(term, limit=1)).deliveries
+        recorded = asyncio.ensure_future(lab.runs.complete(term, [Report(delivery, AGAIN)]))
+        await lab.until_waiting(2)
+    await asyncio.gather(deleted, recorded)
+    assert {(await records(lab).get(run)).state for run in (first, second)} == {"ended"}

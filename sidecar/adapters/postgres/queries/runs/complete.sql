@@ -10,20 +10,21 @@ WITH fence AS MATERIALIZED (
         %(waits)s::float8[], %(used_retries)s::boolean[], %(delivereds)s::boolean[], %(results)s::bytea[],
         %(errors)s::text[], %(error_codes)s::text[], %(causes)s::text[], %(missed_totals)s::bigint[]
     ) AS r (run_id, attempt, outcome, reason, wait, used_retry, delivered, result, error, error_code, cause, missed_total)
+), held AS MATERIALIZED (
+    -- Of what is going to wait the schedule is held: a deletion is seen here, or sees what waits. Before the run is:
+    -- a deletion holds its schedule too when it comes to its runs.
+    SELECT id, retired_at FROM baton.schedule
+    WHERE id = ANY (ARRAY (SELECT schedule_id FROM baton.run
+                           WHERE id = ANY (ARRAY (SELECT run_id FROM report WHERE outcome IS NULL))))
+      AND EXISTS (SELECT FROM fence)
+    ORDER BY id FOR SHARE
 ), live AS MATERIALIZED (
     SELECT id, attempt, epoch, state, cancel_reason, schedule_id FROM baton.run
-    WHERE id = ANY (%(run_ids)s::bigint[]) AND EXISTS (SELECT FROM fence)
+    WHERE id = ANY (%(run_ids)s::bigint[]) AND EXISTS (SELECT FROM fence) AND (SELECT count(*) FROM held) >= 0
     ORDER BY id FOR UPDATE
-), held AS MATERIALIZED (
-    -- Of what is going to wait the schedule is held: a deletion is seen here, or sees what waits.
-    SELECT id, retired_at FROM baton.schedule
-    WHERE id = ANY (ARRAY (SELECT schedule_id FROM live JOIN report ON report.run_id = live.id
-                           WHERE report.outcome IS NULL))
-    ORDER BY id FOR SHARE
 ), asked AS MATERIALIZED (
     -- Somebody asked for its end, or its schedule was retired, while it was going to wait: it ends.
-    SELECT report.*, live.cancel_reason,
-        report.outcome IS NULL AND (live.cancel_reason IS NOT NULL OR held.retired_at IS NOT NULL) AS stopped
+    SELECT report.*, cancel_reason, outcome IS NULL AND (cancel_reason IS NOT NULL OR retired_at IS NOT NULL) AS stopped
     FROM live JOIN report ON report.run_id = live.id LEFT JOIN held ON held.id = live.schedule_id
     WHERE live.state = 'running' AND live.attempt = report.attempt AND live.epoch = %(epoch)s
 ), decided AS MATERIALIZED (
@@ -69,6 +70,5 @@ WITH fence AS MATERIALIZED (
                                    excluded.average_seconds, e.average_seconds),
         last_seconds = coalesce(excluded.last_seconds, e.last_seconds)
 )
-SELECT EXISTS (SELECT FROM fence) AS stands, changed.id, changed.kind, changed.state, changed.outcome, changed.reason,
-    changed.finished_at, changed.seconds
+SELECT EXISTS (SELECT FROM fence) AS stands, id, kind, state, outcome, reason, finished_at, seconds
 FROM (SELECT) AS one LEFT JOIN changed ON true;
