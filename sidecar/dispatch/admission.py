@@ -11,7 +11,7 @@ from operator import attrgetter
 
 from sidecar.dispatch.ports import RunStore
 from sidecar.dispatch.reporting import count_ended
-from sidecar.model.ledger import Contender
+from sidecar.model.ledger import Contender, Recorded
 from sidecar.model.overlap import Admission, Candidate, admission
 from sidecar.model.schedule import SkipReason
 from sidecar.model.term import Term
@@ -44,11 +44,13 @@ async def admit(store: RunStore, term: Term) -> Admitted:
             for rival in rivals:
                 replace.update({*rival.running_ids} - {*rival.backfill_ids})
                 waiting.update({*rival.waiting_ids} - {*rival.backfill_ids})
+    ended: Sequence[Recorded] = ()  # not those that somebody else is changing
     if ending := {*skip, *waiting}:
-        count_ended(await store.skip(term, sorted(ending), SkipReason.OVERLAP, "overlap"))
+        ended = await store.skip(term, sorted(ending), SkipReason.OVERLAP, "overlap")
+        count_ended(ended)
     if replace:
         await store.ask_replacement(term, sorted(replace))
-    return Admitted(tuple(start), bool(replace), bool(ending) or expired)
+    return Admitted(tuple(start), bool(replace), bool(ended) or expired)
 
 
 def _decided(rivals: Sequence[Contender]) -> Admission:

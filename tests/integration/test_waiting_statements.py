@@ -14,7 +14,8 @@ from sidecar.config.work import Schedule
 from sidecar.dispatch import Runs
 from sidecar.model.ledger import Report
 from sidecar.model.run import Verdict
-from sidecar.scheduling import Schedules
+from sidecar.model.schedule import SkipReason
+from sidecar.scheduling import ConfigSync, Schedules
 from tests.integration.runs_lab import EVERY_HOUR, Lab, laboratory
 
 AGAIN = Verdict(wait_seconds=0.0, used_retry=True, error="no", cause="retry")
@@ -113,3 +114,23 @@ async def test_a_deletion_and_a_run_that_is_going_to_wait_do_not_wait_in_a_circl
         await lab.until_waiting(2)
     await asyncio.gather(deleted, recorded)
     assert {(await records(lab).get(run)).state for run in (first, second)} == {"ended"}
+
+
+async def test_a_file_and_skips_of_several_schedules_do_not_wait_in_a_circle(lab: Lab) -> None:
+    """G4: a file goes by schedule, a skip by run: one of them waits for nobody."""
+    config = ConfigSync(lab.schedules, lab.hints, cluster="test")
+    names = ("a", "b", "c")
+    assert await config.sync([replace(EVERY_HOUR, name=name) for name in names], 0)
+    runs = [
+        await catalogue(lab).trigger(name, payload=None, request_id="") for name in ("b", "c", "a")
+    ]
+    term = await lab.term()
+    async with slow(lab, "SELECT 1 FROM baton.run WHERE id = %s FOR UPDATE", runs[1]):
+        skipping = asyncio.ensure_future(lab.runs.skip(term, runs, SkipReason.OVERLAP, "overlap"))
+        await asyncio.wait({skipping}, timeout=0.3)
+        file = [replace(EVERY_HOUR, name=name, overlap="queue") for name in ("a", "b")]
+        applied = asyncio.ensure_future(config.sync(file, 1))
+        await asyncio.wait({applied}, timeout=0.5)
+    skipped, _ = await asyncio.gather(skipping, applied)
+    assert {run.run_id for run in skipped} == {runs[0], runs[2]}
+    assert (await records(lab).get(runs[1])).reason == SkipReason.OPERATOR
