@@ -9,6 +9,7 @@ from dataclasses import replace
 import psycopg
 import pytest
 
+from sidecar.adapters.postgres.membership import Membership
 from sidecar.adapters.postgres.run_records import PostgresRunRecords
 from sidecar.config.work import Schedule
 from sidecar.dispatch import Runs
@@ -134,3 +135,26 @@ async def test_a_file_and_skips_of_several_schedules_do_not_wait_in_a_circle(lab
     skipped, _ = await asyncio.gather(skipping, applied)
     assert {run.run_id for run in skipped} == {runs[0], runs[2]}
     assert (await records(lab).get(runs[1])).reason == SkipReason.OPERATOR
+
+
+async def test_runners_that_were_cut_off_for_an_hour_do_not_wait_in_a_circle(lab: Lab) -> None:
+    """G8: each is known to live again at once, and whoever stays away is forgotten."""
+    members = [
+        Membership(lab.database, runner_id=name, host="", version="") for name in ("gone", "a", "b")
+    ]
+    for member in members:
+        await member.beat(lab.identity, campaigning=True, config_revision=0)
+    await lab.sql(
+        """UPDATE baton.runner SET seen_at = clock_timestamp()
+           - CASE runner_id WHEN 'gone' THEN interval '3 h' ELSE interval '2 h' END"""
+    )
+    async with slow(lab, "SELECT 1 FROM baton.runner WHERE runner_id = 'gone' FOR UPDATE"):
+        back = [
+            asyncio.ensure_future(m.beat(lab.identity, campaigning=True, config_revision=0))
+            for m in members[1:]
+        ]
+        await asyncio.wait(back, timeout=0.3)
+    await asyncio.gather(*back)
+    await members[1].beat(lab.identity, campaigning=True, config_revision=0)
+    rows = await lab.sql("SELECT runner_id FROM baton.runner ORDER BY runner_id")
+    assert [row["runner_id"] for row in rows] == ["a", "b"]

@@ -1,8 +1,6 @@
--- beat: this runner lives; and who else does? Rows of runners long gone are removed on the way.
-WITH removed AS (
-    DELETE FROM baton.runner WHERE cluster_id = %(cluster_id)s
-    AND seen_at < clock_timestamp() - interval '1 hour'),
-mine AS (
+-- beat: this runner lives; and who else does? Rows of runners long gone are removed on the way, after this one's own.
+-- SKIP LOCKED: after an hour without Postgres all are, and each would wait for the others' rows.
+WITH mine AS (
     INSERT INTO baton.runner AS runner (
         runner_id, cluster_id, host, version, campaigning, campaigning_since, config_revision,
         config_loaded_at, group_ids)
@@ -14,7 +12,14 @@ mine AS (
         campaigning_since = CASE WHEN NOT excluded.campaigning THEN NULL
             ELSE coalesce(runner.campaigning_since, clock_timestamp()) END,
         config_revision = excluded.config_revision, group_ids = excluded.group_ids,
-        seen_at = clock_timestamp())
+        seen_at = clock_timestamp()
+    RETURNING 1),
+removed AS (
+    DELETE FROM baton.runner WHERE runner_id = ANY (ARRAY (
+        SELECT runner_id FROM baton.runner
+        WHERE cluster_id = %(cluster_id)s AND runner_id <> %(runner_id)s
+          AND seen_at < clock_timestamp() - interval '1 hour' AND EXISTS (SELECT FROM mine)
+        FOR UPDATE SKIP LOCKED)))
 SELECT runner_id, campaigning,
        coalesce(extract(epoch FROM clock_timestamp() - campaigning_since), 0)::float8
            AS campaigning_seconds
