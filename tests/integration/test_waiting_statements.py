@@ -9,12 +9,14 @@ from dataclasses import replace
 import psycopg
 import pytest
 
+from sidecar.adapters.postgres.heartbeats import Heartbeats
 from sidecar.adapters.postgres.membership import Membership
 from sidecar.adapters.postgres.run_records import PostgresRunRecords
-from sidecar.config.work import Schedule
+from sidecar.adapters.postgres.state import PostgresState
+from sidecar.config.work import Schedule, State
 from sidecar.dispatch import Runs
 from sidecar.model.ledger import Report
-from sidecar.model.run import Verdict
+from sidecar.model.run import Outcome, Verdict
 from sidecar.model.schedule import SkipReason
 from sidecar.scheduling import ConfigSync, Schedules
 from tests.integration.runs_lab import EVERY_HOUR, Lab, laboratory
@@ -158,3 +160,33 @@ async def test_runners_that_were_cut_off_for_an_hour_do_not_wait_in_a_circle(lab
     await members[1].beat(lab.identity, campaigning=True, config_revision=0)
     rows = await lab.sql("SELECT runner_id FROM baton.runner ORDER BY runner_id")
     assert [row["runner_id"] for row in rows] == ["a", "b"]
+
+
+async def test_state_that_lives_on_and_completions_do_not_wait_in_a_circle(lab: Lab) -> None:
+    """G6: state that is kept with an outcome does not fail for the sweep."""
+    names = ("b", "c", "a")
+    for name in names:
+        definition = replace(EVERY_HOUR, name=name, state=State(version=1, ttl_seconds=600.0))
+        await queued(lab, definition)
+    term = await lab.term()
+    claim = await lab.runs.claim(term, limit=3)
+    by_name = {d.name: d for d in claim.deliveries}
+    for name in names:
+        await lab.sql(
+            "SELECT baton.put_owned_state(%(cluster)s, %(key)s, '', 1, '600 s')",
+            cluster=lab.identity.cluster_id,
+            key=f"schedule-state:{name}",
+        )
+    await Heartbeats(lab.database, lambda: lab.identity, ()).beat(term, 15.0)
+    await lab.sql("UPDATE baton.state SET expires_at = expires_at - interval '300 s'")
+    states = PostgresState(lab.database, lab.who, heartbeat_seconds=15.0)
+    reports = [
+        Report(by_name[name], Verdict(Outcome.SUCCEEDED, state=b"new")) for name in ("c", "a")
+    ]
+    async with slow(lab, "SELECT 1 FROM baton.state WHERE key = 'schedule-state:b' FOR UPDATE"):
+        swept = asyncio.ensure_future(states.sweep(100))
+        await asyncio.wait({swept}, timeout=0.3)
+        recorded = asyncio.ensure_future(lab.runs.complete(term, reports))
+        await asyncio.wait({recorded}, timeout=0.3)
+    await swept
+    assert len(await recorded) == 2
