@@ -190,3 +190,27 @@ async def test_state_that_lives_on_and_completions_do_not_wait_in_a_circle(lab: 
         await asyncio.wait({recorded}, timeout=0.3)
     await swept
     assert len(await recorded) == 2
+
+
+async def test_a_name_that_the_api_takes_meanwhile_goes_to_the_file_afterwards(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G11: the file clashes with a schedule that it could not see yet, and says so."""
+    monkeypatch.setattr("sidecar.scheduling.config_sync.REFRESH_SECONDS", 0.2)
+    config = ConfigSync(lab.schedules, lab.hints, cluster="test")
+    config.declare([replace(EVERY_HOUR, payload=b"file")], 0)
+    taken = """INSERT INTO baton.schedule
+                   (cluster_id, group_id, name, source, definition, watermark)
+               VALUES (%s, %s, 'hourly', 'api', '{"every_seconds": 3600}', clock_timestamp())"""
+    async with slow(lab, taken, lab.identity.cluster_id, lab.identity.groups["default"]):
+        syncing = asyncio.ensure_future(config.run())
+        await lab.until_waiting(1)
+    try:
+        await asyncio.sleep(0.3)
+        assert (await catalogue(lab).get("hourly")).source == "api"
+        await catalogue(lab).delete("hourly")
+        async with asyncio.timeout(3):
+            while (await catalogue(lab).get("hourly")).source != "config":  # noqa: ASYNC110 - polled
+                await asyncio.sleep(0.05)
+    finally:
+        syncing.cancel()

@@ -184,7 +184,10 @@ class PostgresSchedules:
         load: ConfigLoad,
         decide: Callable[[Sequence[Stored], datetime], Sequence[Change[Schedule]]],
     ) -> datetime | None:
-        """Apply a file; if a newer one stands, change nothing and tell its last sign of life."""
+        """Apply a file; if a newer one stands, change nothing and tell its last sign of life.
+
+        AlreadyExists, and nothing changed, if one of its names was taken meanwhile: ask again.
+        """
         who = await self._identity()
         mine = {
             "cluster_id": who.cluster_id,
@@ -209,7 +212,9 @@ class PostgresSchedules:
                 transaction, lambda: _decided(decide, rows, now, who)
             )
             for start in range(0, len(new), CREATE_MAX):
-                await _make(transaction, who, new[start : start + CREATE_MAX])
+                if not await _make(transaction, who, new[start : start + CREATE_MAX]):
+                    # The next try sees it, and that its name clashes with one of the file's.
+                    raise AlreadyExists("a schedule that the file names is being made elsewhere")
             for change in changes:
                 await _write(transaction, change, who, own_groups[change.after.id])
             await transaction.fetch("schedules/config_apply", mine | {"again": again})
