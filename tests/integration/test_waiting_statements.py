@@ -214,3 +214,25 @@ async def test_a_name_that_the_api_takes_meanwhile_goes_to_the_file_afterwards(
                 await asyncio.sleep(0.05)
     finally:
         syncing.cancel()
+
+
+async def test_replaced_runs_and_completions_do_not_wait_in_a_circle(lab: Lab) -> None:
+    """G4: the leader asks for the end of runs whose answers it is writing."""
+    first, second, third = await queued(lab, count=3)
+    await lab.sql(
+        "UPDATE baton.run SET due_at = due_at - interval '1 min' WHERE id = %(third)s", third=third
+    )
+    term = await lab.term()
+    claims = [await lab.runs.claim(term, limit=limit) for limit in (1, 2)]
+    reports = [
+        Report(delivery, Verdict(Outcome.SUCCEEDED))
+        for claim in claims
+        for delivery in claim.deliveries
+    ]
+    async with slow(lab, "SELECT 1 FROM baton.run WHERE id = %s FOR UPDATE", second):
+        recorded = asyncio.ensure_future(lab.runs.complete(term, reports))
+        await lab.until_waiting(1)
+        asked = asyncio.ensure_future(lab.runs.ask_replacement(term, [first, second, third]))
+        await lab.until_waiting(2)
+    await asyncio.gather(recorded, asked)
+    assert {row["outcome"] for row in await lab.rows()} == {"succeeded"}
