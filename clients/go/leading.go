@@ -155,8 +155,8 @@ func (l *leading) lose(ctx context.Context, cluster ClusterContext, reason pb.Lo
 	}
 	ending := g.ending
 	l.mu.Unlock()
-	if ending == nil {
-		return nil
+	if ending == nil || epoch == 0 && ending.isOver() {
+		return nil // a sidecar that makes contact must not be told of an old failure for ever
 	}
 	select {
 	case <-ending.done:

@@ -181,6 +181,15 @@ type ending struct {
 	err  error
 }
 
+func (e *ending) isOver() bool {
+	select {
+	case <-e.done:
+		return true
+	default:
+		return false
+	}
+}
+
 // isNews tells whether OnBecomeLeader with this epoch opens a term: above all lost and held.
 func (g *group) isNews(epoch uint64) bool {
 	return epoch > g.lost && (g.open == nil || epoch > g.open.cluster.Epoch)

@@ -102,7 +102,9 @@ class Leading:
         if term is not None:
             self._endings[context.group] = asyncio.create_task(self._end(term, context, reason))
         ending = self._endings.get(context.group)
-        return await asyncio.shield(ending) if ending else True
+        if ending is None or (epoch == 0 and ending.done()):
+            return True  # a sidecar that makes contact must not be told of an old failure for ever
+        return await asyncio.shield(ending)
 
     def start(
         self, term: Term, attempt: Context, answer: Coroutine[Any, Any, pb.ExecuteResponse]

@@ -202,6 +202,22 @@ async def test_a_failing_become_hook_refuses_the_term(app: Baton, sidecar: FakeS
     assert losses == ["APP_UNHEALTHY"]
 
 
+async def test_a_failing_lose_hook_does_not_lock_the_app_out(app: Baton, stub: AppCallbackStub):
+    """Its term is not given up, as often as that is asked; but a sidecar may make contact again."""
+
+    @app.on_lose_leadership()
+    async def lose(context: ClusterContext, reason: str) -> None:
+        raise ValueError("password=hunter2")
+
+    await stub.OnBecomeLeader(became(7))
+    for _ in range(2):
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await stub.OnLoseLeadership(lost(7))
+        assert caught.value.code() is grpc.StatusCode.INTERNAL
+        assert "hunter2" not in str(caught.value.details())
+    await stub.OnLoseLeadership(lost(0))
+
+
 async def test_losing_waits_until_handlers_have_stopped(app: Baton, sidecar: FakeSidecar):
     """G1: OnLoseLeadership is answered, and a successor let in, only after the last act."""
     acts: list[str] = []

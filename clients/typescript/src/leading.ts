@@ -93,6 +93,8 @@ export class Leading {
   async lose(context: ClusterContext, reason: Reason, epoch: bigint): Promise<boolean> {
     const term = this.terms.close(context.group, epoch);
     if (term) this.#endings.set(context.group, this.#end(term, context, reason));
+    // A sidecar that makes contact must not be told of an old failure for ever.
+    if (epoch === 0n && !this.#isEnding(context.group)) return true;
     return this.#endings.get(context.group) ?? true;
   }
 
@@ -126,6 +128,10 @@ export class Leading {
     this.#onIdle.delete(wake);
     release();
     return this.#work.size === 0;
+  }
+
+  #isEnding(group: string): boolean {
+    return [...this.#work.keys()].some((term) => term.group === group && term.over.aborted);
   }
 
   async #takeUp(term: Term, work: Work, asked: AbortSignal): Promise<void> {

@@ -177,6 +177,19 @@ test("a failing become hook refuses the term, and tells no secret", async (t) =>
   await fake.lose();
 });
 
+test("a failing lose hook is told, but does not lock the app out", async (t) => {
+  const { app, fake } = await beside(t);
+  const { became, lost } = teller(fake);
+  app.onLoseLeadership(() => {
+    throw new RangeError("password=hunter2");
+  });
+  await became(7n);
+  for (let asked = 0; asked < 2; asked++) {
+    await assert.rejects(lost(7n), { code: status.INTERNAL, message: "hook failed" });
+  }
+  await lost(0n); // a sidecar makes contact again
+});
+
 test("a become hook learns that its term is over, and is waited for", async (t) => {
   const { app, fake } = await beside(t);
   const told: string[] = [];

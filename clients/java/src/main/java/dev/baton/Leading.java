@@ -97,7 +97,12 @@ final class Leading {
     terms
         .close(group, epoch)
         .ifPresent(term -> endings.put(group, ending(term, context, reason)));
-    return endings.getOrDefault(group, CompletableFuture.completedFuture(true));
+    CompletableFuture<Boolean> ending = endings.get(group);
+    if (ending == null || epoch == 0 && ending.isDone()) {
+      // A sidecar that makes contact must not be told of an old failure for ever.
+      return CompletableFuture.completedFuture(true);
+    }
+    return ending;
   }
 
   /** Ends every term because the app stops; waits for it no longer than `time`. */

@@ -120,6 +120,19 @@ class LeadingTest {
     assertEquals(List.of("7"), told);
   }
 
+  /** A loss that failed is told so whenever it is asked; but a sidecar may make contact again. */
+  @Test
+  void aFailingLoseHookDoesNotLockTheAppOut() {
+    app.onLoseLeadership(
+        (it, reason) -> {
+          throw new IllegalStateException("password=hunter2");
+        });
+    become(7, 3);
+    assertEquals(Status.Code.INTERNAL, codeOf(() -> lose(7)));
+    assertEquals(Status.Code.INTERNAL, codeOf(() -> lose(7)));
+    lose(0);
+  }
+
   /** The hooks of two terms never overlap, even if the end of the first got lost. */
   @Test
   void aNewerTermEndsTheOneWhoseLossWasNeverTold() {
