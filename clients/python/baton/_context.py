@@ -10,7 +10,6 @@ import asyncio
 import threading
 import uuid
 from collections.abc import Awaitable, Callable, Coroutine
-from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
@@ -64,7 +63,7 @@ class Context:
         self._cancel_reason = ""
         self._stored = {point.step: point.value for point in request.checkpoints}
         self._begun: set[str] = set()
-        self._waiting: set[Future[Any]] = set()
+        self._waiting: set[asyncio.Task[Any]] = set()
         self.cluster = ClusterContext.of(request.context)
         self.name = request.name
         self.kind = request.kind
@@ -108,15 +107,11 @@ class Context:
         await self._term.draining.wait()
 
     def wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """For functions that run in a thread: waits for one of the coroutines offered here."""
-        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
-        self._waiting.add(future)
-        if self.cancelled:  # it may have been set before this future was there to be cancelled
-            future.cancel()
-        try:
-            return future.result()
-        finally:
-            self._waiting.discard(future)
+        """For functions that run in a thread: waits for one of the coroutines offered here.
+
+        If it is cancelled it is still waited for: the function must not end before what it began.
+        """
+        return asyncio.run_coroutine_threadsafe(self._waited(coroutine), self._loop).result()
 
     @overload
     async def step(
@@ -177,9 +172,19 @@ class Context:
         if not self.cancelled:
             self._cancel_reason = reason
             self._cancelled.set()
-            for future in tuple(self._waiting):
-                future.cancel()
+            for waited in self._waiting:
+                waited.cancel()
             task.cancel(reason)
+
+    async def _waited(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        task = asyncio.ensure_future(coroutine)
+        self._waiting.add(task)
+        if self.cancelled:  # it may have been set before this task was there to be cancelled
+            task.cancel()
+        try:
+            return await task
+        finally:
+            self._waiting.discard(task)
 
 
 def _moment(timestamp: Timestamp) -> datetime:

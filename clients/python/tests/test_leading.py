@@ -278,6 +278,30 @@ async def test_a_plain_function_that_waits_is_cancelled_too(app: Baton, sidecar:
     assert (await task).state == RUN_STATE_WAITING
 
 
+async def test_a_step_that_a_plain_function_waits_for_is_waited_for_too(
+    app: Baton, sidecar: FakeSidecar
+):
+    """G1: a successor is not let in while a step of the old term still acts."""
+    acts: list[str] = []
+
+    def charge() -> None:
+        acts.append("begun")
+        time.sleep(0.3)
+        acts.append("charged")
+
+    @app.singleton("coordinator")
+    def coordinator(context: Context) -> None:
+        context.wait(context.step("charge", charge))
+
+    app.on_lose_leadership()(lambda context, reason: acts.append("hook"))
+    await sidecar.lead()
+    task = asyncio.create_task(sidecar.execute("coordinator", kind=RUN_KIND_SINGLETON))
+    await eventually(lambda: acts)
+    await sidecar.lose()
+    assert acts == ["begun", "charged", "hook"]
+    await task
+
+
 async def test_a_reason_of_a_newer_sidecar_is_no_error(app: Baton, stub: AppCallbackStub):
     """Losing leadership is always acknowledged, whatever the reason is called."""
     reasons: list[str] = []
