@@ -15,7 +15,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from baton._cluster import ClusterContext
+from baton._cluster import ClusterContext, Scope, enter_scope, traceparent
 from baton._connection import backoff_seconds
 from baton._context import Context
 from baton._sidecar import Sidecar
@@ -42,8 +42,9 @@ class Hooks:
 
 @dataclass(eq=False)
 class _Work:
-    """What runs in one term."""
+    """What runs in one term, and the context in which it was opened."""
 
+    context: ClusterContext
     attempts: dict[asyncio.Task[pb.ExecuteResponse], Context] = field(default_factory=dict)
     watching: list[asyncio.Task[None]] = field(default_factory=list)
 
@@ -84,7 +85,7 @@ class Leading:
                 return
             term = self.terms.open(group, context.epoch, trusted_until)
             self._endings.pop(group, None)
-            self._work[term] = work = _Work()
+            self._work[term] = work = _Work(context)
             self.idle.clear()
             work.watching = [_apart(self._watch(term)), _apart(self._enforce(term, work))]
             log.info("leading %s, epoch %d", group, term.epoch)
@@ -120,17 +121,17 @@ class Leading:
         """Ends every term because the app stops; waits for it no longer than `timeout`."""
         self.stopping = True
         for term in self.terms.all():
-            context = ClusterContext("", "", term.group, False, term.epoch)
-            self._endings[term.group] = asyncio.create_task(self._end_unasked(term, context))
+            self._endings[term.group] = asyncio.create_task(self._end_unasked(term))
         if pending := [task for task in self._endings.values() if not task.done()]:
             await asyncio.wait(pending, timeout=timeout)
 
-    async def _end_unasked(self, term: Term, context: ClusterContext) -> bool:
+    async def _end_unasked(self, term: Term) -> bool:
         self.terms.close(term.group, term.epoch)
-        return await self._end(term, context, "SHUTDOWN")
+        return await self._end(term, self._work[term].context, "SHUTDOWN")
 
     async def _end(self, term: Term, context: ClusterContext, reason: str) -> bool:
         work, context = self._work[term], replace(context, epoch=term.epoch, is_leader=False)
+        enter_scope(Scope(context, self._sidecar, traceparent()))  # of this task, for the hook
         work.stop_watching()
         work.cancel_attempts("HANDOVER" if term.draining.is_set() else reason)
         log.info("no longer leading %s, epoch %d: %s", term.group, term.epoch, reason)

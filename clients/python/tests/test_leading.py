@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import grpc
 import pytest
-from baton import Baton, ClusterContext, Context, cluster_context
+from baton import Baton, ClusterContext, Context, cluster_context, next_id
 from baton._clock import boottime
 from baton.testing import FakeSidecar, eventually
 from baton.v1 import callback_pb2 as pb
@@ -98,6 +98,26 @@ async def test_a_newer_term_ends_the_one_whose_loss_was_never_told(
     await stub.OnBecomeLeader(became(7))
     await stub.OnBecomeLeader(became(8))
     assert told == ["become 7", "lose", "become 8"]
+
+
+async def test_a_lose_hook_sees_its_own_term_however_that_ended():
+    """Also one that was told of a newer term or a new sidecar only, or that the app ends itself."""
+    app, told = Baton(), list[ClusterContext]()
+
+    @app.on_lose_leadership()
+    async def lose(context: ClusterContext, reason: str) -> None:
+        assert cluster_context() == context
+        assert await next_id()
+        told.append(context)
+
+    async with FakeSidecar.beside(app) as sidecar:
+        stub = sidecar._app.stub
+        await stub.OnBecomeLeader(became(7))
+        await stub.OnBecomeLeader(became(8))
+        await stub.OnLoseLeadership(lost(0))
+        epoch = await sidecar.lead()
+    assert [context.epoch for context in told] == [7, 8, epoch]
+    assert told[-1] == ClusterContext("test", "fake-runner", "default", False, epoch)
 
 
 async def test_trust_ends_without_renewal(app: Baton, sidecar: FakeSidecar):

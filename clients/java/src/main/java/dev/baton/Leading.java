@@ -82,9 +82,9 @@ final class Leading {
     ReentrantLock lock = lock(group);
     lock.lockInterruptibly();
     try {
-      Optional<Term> term = terms.open(group, context.epoch(), trustedUntil);
+      Optional<Term> term = terms.open(context, trustedUntil);
       if (term.isPresent()) {
-        takeUp(term.get(), context);
+        takeUp(term.get());
       }
     } finally {
       lock.unlock();
@@ -109,8 +109,7 @@ final class Leading {
   void endAll(Duration time) throws InterruptedException {
     stopping();
     for (Term term : terms.all()) {
-      ClusterContext context = new ClusterContext("", "", term.group, false, term.epoch, "", "");
-      lose(context, LossReason.LOSS_REASON_SHUTDOWN, term.epoch);
+      lose(term.context, LossReason.LOSS_REASON_SHUTDOWN, term.epoch);
     }
     CompletableFuture<?>[] pending = endings.values().toArray(CompletableFuture<?>[]::new);
     try {
@@ -138,7 +137,7 @@ final class Leading {
     }
   }
 
-  private void takeUp(Term term, ClusterContext context) throws Exception {
+  private void takeUp(Term term) throws Exception {
     synchronized (live) {
       live.add(term);
     }
@@ -148,7 +147,7 @@ final class Leading {
     try {
       Hooks.Become hook = hooks.become.get(term.group);
       if (hook != null) {
-        hook.became(context);
+        hook.became(term.context);
       }
     } catch (Throwable error) {
       term.refuse();
@@ -162,8 +161,11 @@ final class Leading {
     closeWatch(term);
     term.stopAttempts();
     LOG.log(Level.INFO, () -> "no longer leading " + describe(term) + ": " + reason);
+    ClusterContext lost = context.lost(term.epoch);
+    Cluster.Scope scope = new Cluster.Scope(lost, sidecar, Cluster.traceparent());
     return CompletableFuture.supplyAsync(
-        () -> end(term, context.lost(term.epoch), reason), Cluster.carriedInto(threads));
+        () -> end(term, lost, reason),
+        task -> threads.execute(() -> Cluster.within(scope, task)));
   }
 
   private boolean end(Term term, ClusterContext context, LossReason reason) {

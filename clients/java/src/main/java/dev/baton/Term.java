@@ -15,6 +15,7 @@ import java.util.concurrent.CountDownLatch;
 final class Term {
   private static final Duration LONGEST_TRUST = Duration.ofDays(3650); // keeps sums in a long
 
+  final ClusterContext context;
   final String group;
   final long epoch;
   final CountDownLatch draining = new CountDownLatch(1);
@@ -24,9 +25,10 @@ final class Term {
   private boolean over;
   private boolean refused;
 
-  Term(String group, long epoch, Long trustedUntil, Clock clock) {
-    this.group = group;
-    this.epoch = epoch;
+  Term(ClusterContext context, Long trustedUntil, Clock clock) {
+    this.context = context;
+    this.group = context.group();
+    this.epoch = context.epoch();
     this.trustedUntil = trustedUntil;
     this.clock = clock;
   }

@@ -39,12 +39,12 @@ final class Terms {
   }
 
   /** Opens a term if it is news and the one before it was closed. */
-  synchronized Optional<Term> open(String group, long epoch, Long trustedUntil) {
-    if (open.containsKey(group) || !isNews(group, epoch)) {
+  synchronized Optional<Term> open(ClusterContext context, Long trustedUntil) {
+    if (open.containsKey(context.group()) || !isNews(context.group(), context.epoch())) {
       return Optional.empty();
     }
-    Term term = new Term(group, epoch, trustedUntil, clock);
-    open.put(group, term);
+    Term term = new Term(context, trustedUntil, clock);
+    open.put(term.group, term);
     return Optional.of(term);
   }
 

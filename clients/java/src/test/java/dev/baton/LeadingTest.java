@@ -133,6 +133,21 @@ class LeadingTest {
     lose(0);
   }
 
+  /** Also one that was told of a newer term only, or that the app ends itself. */
+  @Test
+  void aLoseHookSeesItsOwnTermHoweverThatEnded() {
+    app.onLoseLeadership(
+        (it, reason) -> {
+          assertEquals(it, Cluster.context());
+          assertTrue(Cluster.nextId() != 0);
+          told.add(it.cluster() + " " + it.epoch());
+        });
+    become(7, 3);
+    become(8, 3);
+    app.close();
+    assertEquals(List.of("test 7", "test 8"), told);
+  }
+
   /** The hooks of two terms never overlap, even if the end of the first got lost. */
   @Test
   void aNewerTermEndsTheOneWhoseLossWasNeverTold() {

@@ -17,6 +17,10 @@ class TermsTest {
   private final ConnectionTest.ManualClock clock = new ConnectionTest.ManualClock();
   private final Terms terms = new Terms(clock);
 
+  private static ClusterContext context(long epoch) {
+    return ClusterContext.of(FakeSidecar.context("g", epoch, true));
+  }
+
   private static Leader leader(long epoch, long trustedNanos) {
     return Leader.newBuilder()
         .setIsLeader(true)
@@ -28,7 +32,7 @@ class TermsTest {
   /** G1: trust ends with its last nanosecond, and only the newest message counts. */
   @Test
   void trust() {
-    Term term = terms.open("g", 5, 100L).get();
+    Term term = terms.open(context(5), 100L).get();
     clock.now = 99;
     assertTrue(term.leads());
     clock.now = 100;
@@ -51,7 +55,7 @@ class TermsTest {
   /** Without a word about trust the app runs what it is given, but does not lead by itself. */
   @Test
   void noTrustTime() {
-    Term term = terms.open("g", 5, null).get();
+    Term term = terms.open(context(5), null).get();
     assertFalse(term.leads());
     assertTrue(term.trustLeft() > 0);
   }
@@ -59,13 +63,13 @@ class TermsTest {
   /** Epochs are unsigned, per group, and never come back. */
   @Test
   void epochs() {
-    assertTrue(terms.open("g", -1, null).isPresent()); // the highest there is
+    assertTrue(terms.open(context(-1), null).isPresent()); // the highest there is
     assertFalse(terms.isNews("g", Long.MAX_VALUE));
     assertTrue(terms.isNews("other", 1));
     assertFalse(terms.isNews("other", 0));
     assertTrue(terms.close("g", 7).isEmpty());
     assertEquals(-1, terms.close("g", 0).get().epoch);
-    assertTrue(terms.open("g", Long.MAX_VALUE, null).isEmpty());
+    assertTrue(terms.open(context(Long.MAX_VALUE), null).isEmpty());
     assertTrue(terms.all().isEmpty());
   }
 
