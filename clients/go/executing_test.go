@@ -71,6 +71,7 @@ func TestAnswers(t *testing.T) {
 		"retry":     {nil, baton.Retry{Message: "later", After: 2 * time.Second}, `failed:{message:"later" retryable:true retry_after:{seconds:2}}`},
 		"wrapped":   {nil, fmt.Errorf("x: %w", baton.Retry{Message: "later", State: 5}), `failed:{message:"later" retryable:true state:"5"}`},
 		"fail":      {nil, baton.Fail{Message: "never", Code: "NO", State: "s"}, `failed:{message:"never" code:"NO" state:"\"s\""}`},
+		"not UTF-8": {nil, baton.Fail{Message: "no \xff"}, `failed:{message:"no �"}`},
 		"error":     {nil, errors.New("hunter2"), `failed:{message:"unhandled *errors.errorString" code:"*errors.errorString" retryable:true}`},
 		"inner":     {nil, fmt.Errorf("hunter2: %w", &fs.PathError{Err: errors.New("x")}), `failed:{message:"unhandled *fs.PathError" code:"*fs.PathError" retryable:true}`},
 		"ours":      {nil, fmt.Errorf("hunter2: %w", &baton.Error{Kind: baton.ErrFenced, Reason: "Fenced"}), `failed:{message:"unhandled Fenced" code:"Fenced" retryable:true}`},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -76,16 +77,16 @@ func declared(err error) (*pb.ExecuteResponse, error) {
 	var fail Fail
 	switch {
 	case errors.As(err, &skip):
-		skipped := &pb.Skipped{Reason: skip.Reason}
+		skipped := &pb.Skipped{Reason: text(skip.Reason)}
 		return &pb.ExecuteResponse{Outcome: &pb.ExecuteResponse_Skipped{Skipped: skipped}}, nil
 	case errors.As(err, &retry):
-		failed := &pb.Failed{Message: retry.Message, Code: retry.Code, Retryable: true}
+		failed := &pb.Failed{Message: text(retry.Message), Code: text(retry.Code), Retryable: true}
 		if retry.After > 0 {
 			failed.RetryAfter = durationpb.New(retry.After)
 		}
 		return withState(failed, retry.State)
 	case errors.As(err, &fail):
-		return withState(&pb.Failed{Message: fail.Message, Code: fail.Code}, fail.State)
+		return withState(&pb.Failed{Message: text(fail.Message), Code: text(fail.Code)}, fail.State)
 	}
 	return nil, nil
 }
@@ -102,6 +103,9 @@ func withState(failed *pb.Failed, state any) (*pb.ExecuteResponse, error) {
 	failed.State, err = optional(state)
 	return &pb.ExecuteResponse{Outcome: &pb.ExecuteResponse_Failed{Failed: failed}}, err
 }
+
+// text is what can be sent: the output of a command, for one, may hold what is no UTF-8.
+func text(said string) string { return strings.ToValidUTF8(said, "\uFFFD") }
 
 // typeName is the type of an error below the text that fmt.Errorf put around it, or of ours the reason.
 func typeName(err error) string {

@@ -119,4 +119,8 @@ async def _answer(handler: Handler, attempt: Context) -> pb.ExecuteResponse:
     except Exception as error:
         if not isinstance(error, (Skip, Retry, Fail)):
             log.exception("run %d of %s failed", attempt.run_id, attempt.name)
-        return failure(error)
+        try:
+            return failure(error)
+        except Exception as unsendable:  # its state is nothing that JSON can say
+            log.exception("run %d of %s failed", attempt.run_id, attempt.name)
+            return failure(unsendable)

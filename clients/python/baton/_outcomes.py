@@ -74,13 +74,13 @@ def success(returned: Any) -> pb.ExecuteResponse:
 def failure(error: BaseException) -> pb.ExecuteResponse:
     """The answer for what a handler raised."""
     if isinstance(error, Skip):
-        return pb.ExecuteResponse(skipped=pb.Skipped(reason=error.reason))
+        return pb.ExecuteResponse(skipped=pb.Skipped(reason=_text(error.reason)))
     if not isinstance(error, (Retry, Fail)):
         name = type(error).__name__
         return _failed(pb.Failed(message=f"unhandled {name}", code=name[:255], retryable=True))
     failed = pb.Failed(
-        message=error.message,
-        code=error.code,
+        message=_text(error.message),
+        code=_text(error.code),
         retryable=isinstance(error, Retry),
         retry_after=error.after if isinstance(error, Retry) else None,
         state=None if error.state is None else to_bytes(error.state),
@@ -90,3 +90,8 @@ def failure(error: BaseException) -> pb.ExecuteResponse:
 
 def _failed(failed: pb.Failed) -> pb.ExecuteResponse:
     return pb.ExecuteResponse(failed=failed)
+
+
+def _text(text: object) -> str:
+    """What can be sent: a file name, for one, may hold what UTF-8 cannot say."""
+    return str(text).encode(errors="replace").decode()

@@ -66,6 +66,9 @@ def _raise(error: Exception) -> Callable[[Context], Any]:
         (_raise(Fail("never")), pb.OUTCOME_FAILED, "never"),
         (_raise(ValueError("password=hunter2")), pb.OUTCOME_FAILED, "unhandled ValueError"),
         (lambda context: object(), pb.OUTCOME_FAILED, "unhandled TypeError"),
+        (_raise(Fail("never", state={"hunter2"})), pb.OUTCOME_FAILED, "unhandled TypeError"),
+        (_raise(Fail("no \udcff")), pb.OUTCOME_FAILED, "no ?"),
+        (_raise(Fail(OSError("gone"))), pb.OUTCOME_FAILED, "gone"),  # type: ignore[arg-type]
     ],
 )
 async def test_answers(
