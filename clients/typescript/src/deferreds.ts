@@ -1,5 +1,4 @@
 /** Durable promises: made here or by a run, awaited here, completed by whoever holds the token. */
-import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { CallOptions, Connection } from "./connection.js";
 import { DeadlineExceeded, DeferredFailed, isAway } from "./errors.js";
 import {
@@ -9,7 +8,7 @@ import {
 } from "./gen/baton/v1/deferreds_pb.js";
 import { present } from "./present.js";
 import type { RunRef } from "./state.js";
-import { fromJson, toBytes } from "./values.js";
+import { durationOf, fromJson, toBytes } from "./values.js";
 import { backoff, pause } from "./waiting.js";
 
 const { create, await: wait, complete, fail, get } = Service.method;
@@ -44,14 +43,14 @@ export class Deferreds {
     name: string,
     { ttlMs, run, signal }: CallOptions & { readonly ttlMs?: number; readonly run?: RunRef } = {},
   ): Promise<Deferred<V>> {
-    const ttl = ttlMs !== undefined && { ttl: durationFromMs(ttlMs) };
+    const ttl = ttlMs !== undefined && { ttl: durationOf(ttlMs) };
     const request = { name, ...ttl, ...(run && { run }) };
     return new Deferred<V>((await this.connection.call(create, request, { signal })).token, this);
   }
 
   /** The deferred once it is no longer pending, however long that takes. */
   async wait(token: string, { signal }: CallOptions = {}): Promise<Message> {
-    const request = { token, timeout: durationFromMs(AWAIT_MS) };
+    const request = { token, timeout: durationOf(AWAIT_MS) };
     const waits = backoff();
     for (;;) {
       try {

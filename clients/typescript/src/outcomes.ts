@@ -12,9 +12,8 @@
  * app's own log.
  */
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { type ExecuteResponse, ExecuteResponseSchema } from "./gen/baton/v1/callback_pb.js";
-import { toBytes } from "./values.js";
+import { durationOf, toBytes } from "./values.js";
 
 type Outcome = NonNullable<MessageInitShape<typeof ExecuteResponseSchema>["outcome"]>;
 
@@ -93,7 +92,7 @@ function meant(error: Retry | Fail): ExecuteResponse {
     message: error.message,
     code,
     retryable: error instanceof Retry,
-    ...(afterMs !== undefined && { retryAfter: durationFromMs(afterMs) }),
+    ...(afterMs !== undefined && { retryAfter: durationOf(afterMs) }),
     ...stateOf(state),
   };
   return response({ case: "failed", value });

@@ -1,7 +1,7 @@
 /** Schedules: making, changing, steering and previewing them. */
 import { randomUUID } from "node:crypto";
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { durationFromMs, timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { type CallOptions, type Connection, pages } from "./connection.js";
 import {
   type Schedule,
@@ -9,7 +9,7 @@ import {
   Schedules as Service,
 } from "./gen/baton/v1/schedules_pb.js";
 import { present } from "./present.js";
-import { toBytes } from "./values.js";
+import { durationOf, toBytes } from "./values.js";
 
 const {
   create,
@@ -137,5 +137,5 @@ function fieldsOf(definition: Definition) {
 function timingOf(timing: Timing) {
   if ("cron" in timing) return { case: "cron" as const, value: timing.cron };
   if ("at" in timing) return { case: "at" as const, value: timestampFromDate(timing.at) };
-  return { case: "every" as const, value: durationFromMs(timing.everyMs) };
+  return { case: "every" as const, value: durationOf(timing.everyMs) };
 }

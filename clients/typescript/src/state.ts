@@ -7,12 +7,12 @@
  */
 import { randomUUID } from "node:crypto";
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { durationFromMs, timestampDate } from "@bufbuild/protobuf/wkt";
+import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { type CallOptions, type Connection, pages } from "./connection.js";
 import { BatonError, Conflict, isAway, NotFound, SchemaDecodeFailed } from "./errors.js";
 import type { RunRefSchema } from "./gen/baton/v1/runs_pb.js";
 import { Consistency, type Entry as Message, State as Service } from "./gen/baton/v1/state_pb.js";
-import { type Codec, jsonCodec } from "./values.js";
+import { type Codec, durationOf, jsonCodec } from "./values.js";
 import { backoff, pause } from "./waiting.js";
 
 const MODIFY_ROUNDS = 100;
@@ -104,7 +104,7 @@ export class State<V = unknown> {
       value: this.codec.encode(value),
       requestId,
       ...(expectedVersion !== undefined && { expectedVersion }),
-      ...(ttlMs !== undefined && { ttl: durationFromMs(ttlMs) }),
+      ...(ttlMs !== undefined && { ttl: durationOf(ttlMs) }),
       ...(run && { run }),
     };
     const { entry } = await this.connection.call(put, request, { signal });

@@ -4,6 +4,7 @@
  * A stored step must come back as the kind it was. JSON never begins with a NUL byte, so that byte marks
  * raw bytes; nothing at all stands for `undefined`.
  */
+import { type Duration, durationFromMs } from "@bufbuild/protobuf/wkt";
 import { SchemaDecodeFailed } from "./errors.js";
 
 const RAW = 0;
@@ -15,6 +16,11 @@ const decoder = new TextDecoder("utf-8", { fatal: true });
 export interface Codec<V> {
   encode(value: V): Uint8Array;
   decode(bytes: Uint8Array): V;
+}
+
+/** A span of time as sent: in whole milliseconds, as the message has no room for every fraction. */
+export function durationOf(ms: number): Duration {
+  return durationFromMs(Math.ceil(ms));
 }
 
 /** The value as sent: bytes unchanged, anything else as JSON. */

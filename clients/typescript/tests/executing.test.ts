@@ -58,6 +58,11 @@ const ANSWERS: [string, () => unknown, object][] = [
     { case: "failed", message: "later", code: "BUSY", retryable: true, afterMs: 500, state: true },
   ],
   [
+    "Retry after a fraction",
+    failing(new Retry("later", { afterMs: 1234.56789 })),
+    { case: "failed", message: "later", code: "", retryable: true, afterMs: 1235 },
+  ],
+  [
     "Fail",
     failing(new Fail("never", { code: "NO_STOCK" })),
     { case: "failed", message: "never", code: "NO_STOCK", retryable: false },
