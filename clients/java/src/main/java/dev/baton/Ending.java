@@ -11,7 +11,7 @@ public abstract sealed class Ending extends RuntimeException {
   private static final int CODE_MAX = 255;
 
   private Ending(String message) {
-    super(message);
+    super(message == null ? "" : message); // as getMessage() of many an exception is
   }
 
   abstract ExecuteResponse response();
@@ -37,7 +37,7 @@ public abstract sealed class Ending extends RuntimeException {
     /** Failed with this message, for a person. */
     public Retry(String message) {
       super(message);
-      failed.setMessage(message);
+      failed.setMessage(getMessage());
     }
 
     /** Try again no earlier than this from now. */
@@ -71,7 +71,7 @@ public abstract sealed class Ending extends RuntimeException {
     /** Failed with this message, for a person. */
     public Fail(String message) {
       super(message);
-      failed.setMessage(message);
+      failed.setMessage(getMessage());
     }
 
     /** A short code, for programs. */

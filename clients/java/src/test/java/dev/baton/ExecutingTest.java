@@ -102,6 +102,8 @@ class ExecutingTest {
         "retry",
         context -> fail(new Ending.Retry("later").after(Duration.ofMillis(500)).state("s")));
     app.schedule("fail", context -> fail(new Ending.Fail("never").code("NO_STOCK")));
+    app.schedule("silent skip", context -> fail(new Ending.Skip(null)));
+    app.schedule("silent fail", context -> fail(new Ending.Fail(null)));
     app.schedule("secret", context -> fail(new IllegalStateException("password=hunter2")));
     app.schedule("error", context -> fail(new StackOverflowError()));
     sidecar.lead();
@@ -116,6 +118,8 @@ class ExecutingTest {
     Failed fail = sidecar.execute("fail", null).getFailed();
     assertFalse(fail.getRetryable());
     assertEquals("NO_STOCK", fail.getCode());
+    assertTrue(sidecar.execute("silent skip", null).hasSkipped());
+    assertFalse(sidecar.execute("silent fail", null).getFailed().getRetryable());
     ExecuteResponse secret = sidecar.execute("secret", null);
     assertEquals("unhandled IllegalStateException", secret.getFailed().getMessage());
     assertFalse(secret.toString().contains("hunter2"));
