@@ -87,7 +87,7 @@ func callFor[Q, A any](
 		}
 		err = errorOf(ctx, err, namesRun(request))
 		var failed *Error
-		if !errors.As(err, &failed) || failed.Kind != ErrUnavailable {
+		if !isAway(err) || !errors.As(err, &failed) {
 			return answer, err
 		}
 		if !sleep(limited, max(waits.next(), failed.RetryAfter)) {

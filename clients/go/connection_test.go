@@ -95,6 +95,12 @@ func TestCallsAreRepeatedWhileTheSidecarIsAway(t *testing.T) {
 	if calls := sidecar.Calls("/baton.v1.State/Has"); calls != 3 || time.Since(begun) < delay {
 		t.Errorf("%d calls in %v", calls, time.Since(begun))
 	}
+	typed := refusal(t, codes.Unavailable, &errdetails.ErrorInfo{Reason: "StatePersistFailed", Domain: "baton"})
+	sidecar.Refuse(typed)
+	must[baton.Entry](t)(client.State.Put(t.Context(), "a", 1))
+	if calls := sidecar.Calls("/baton.v1.State/Put"); calls != 2 {
+		t.Errorf("%d calls", calls)
+	}
 	sidecar.Refuse(refusal(t, codes.Unavailable))
 	if _, err := client.State.Delete(t.Context(), "a"); !errors.Is(err, baton.ErrUnavailable) {
 		t.Error(err)

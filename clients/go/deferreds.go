@@ -100,7 +100,7 @@ func (d *Deferreds) wait(ctx context.Context, token string) (*pb.Deferred, error
 		switch {
 		case errors.Is(err, ErrDeadlineExceeded): // still pending: nobody has to wait before asking again
 			pauses = newWaits(100*time.Millisecond, 2*time.Second)
-		case !errors.Is(err, ErrUnavailable) || !sleep(ctx, pauses.next()):
+		case !isAway(err) || !sleep(ctx, pauses.next()):
 			return nil, err
 		}
 	}

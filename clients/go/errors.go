@@ -104,6 +104,12 @@ func Retryable(err error) bool {
 	return errors.As(err, &kind) && kind.retryable
 }
 
+// isAway tells whether the sidecar, or its Postgres, was away; of that there are typed kinds too, for state.
+func isAway(err error) bool {
+	var failed *Error
+	return errors.As(err, &failed) && (failed.Kind == ErrUnavailable || failed.Code == codes.Unavailable)
+}
+
 var kindByCode = map[codes.Code]*Kind{
 	codes.Unavailable:        ErrUnavailable,
 	codes.DeadlineExceeded:   ErrDeadlineExceeded,

@@ -131,6 +131,13 @@ func TestWatchGoesOnByItself(t *testing.T) {
 		}
 		break
 	}
+	sidecar.Refuse(refusal(t, codes.Unavailable, &errdetails.ErrorInfo{Reason: "StateLoadFailed", Domain: "baton"}))
+	for change, err := range changes(client.State.WatchAfter(t.Context(), "", 0)) { // Postgres was away
+		if err != nil || change.Key != "a" {
+			t.Error(change, err)
+		}
+		break
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	ending := changes(client.State.WatchAfter(ctx, "", 5))

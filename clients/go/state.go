@@ -205,7 +205,7 @@ func (s *State) watch(ctx context.Context, prefix string, after *uint64) (iter.S
 		for pauses := newWaits(100*time.Millisecond, 2*time.Second); ; {
 			for message, err := range messages {
 				if err != nil {
-					if after == nil || !errors.Is(err, ErrUnavailable) {
+					if after == nil || !isAway(err) {
 						yield(Change{}, err)
 						return
 					}

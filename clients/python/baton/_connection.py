@@ -101,7 +101,8 @@ class Connection:
         try:
             async for message in call:
                 yield message
-            raise Unavailable("the sidecar ended the stream")
+            away = grpc.StatusCode.UNAVAILABLE
+            raise Unavailable("the sidecar ended the stream", code=away)
         except grpc.aio.AioRpcError as error:
             raise error_of(error) from None
         finally:

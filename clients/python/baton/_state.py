@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import grpc
+
 from baton._connection import Connection, backoff_seconds
 from baton._paging import pages
 from baton._values import from_json, to_bytes
-from baton.errors import Conflict, NotFound, Unavailable
+from baton.errors import BatonError, Conflict, NotFound
 from baton.v1 import state_pb2 as pb
 from baton.v1.state_pb2_grpc import StateStub
 
@@ -150,8 +152,8 @@ class State:
                         change = _change(message)
                         after_version = max(after_version or 0, change.entry.version)
                         yield change
-            except Unavailable:
-                if after_version is None:
+            except BatonError as error:  # also one that is typed, as StateLoadFailed
+                if error.code is not grpc.StatusCode.UNAVAILABLE or after_version is None:
                     raise
             await asyncio.sleep(next(waits))
 

@@ -55,6 +55,10 @@ class Refusing(StateServicer):
     async def Delete(self, request: state_pb2.StateDeleteRequest, call: Any) -> Any:
         return state_pb2.StateDeleteResponse(deleted=not await self._refuse(call))
 
+    async def Watch(self, request: state_pb2.StateWatchRequest, call: Any) -> Any:
+        await self._refuse(call)
+        yield state_pb2.StateWatchResponse(put=state_pb2.Entry(key="a", version=8))
+
     async def _refuse(self, call: Any) -> bool:
         self.calls += 1
         self.metadata = dict(call.invocation_metadata())
@@ -93,6 +97,19 @@ async def test_reads_are_asked_again_while_the_sidecar_is_away(refusing):
         await client.state.delete("a")
     assert caught.value.retryable
     assert servicer.calls == 4
+
+
+async def test_a_watch_outlives_a_lost_postgres(refusing):
+    """The sidecar tells a typed reason with UNAVAILABLE; the watch is opened again all the same."""
+    servicer, client = refusing
+    reason = error_details_pb2.ErrorInfo(reason="StateLoadFailed", domain="baton")
+    servicer.refusals = [(grpc.StatusCode.UNAVAILABLE, (reason,))]
+    changes = client.state.watch("", after_version=7)
+    assert (await anext(changes)).entry.version == 8
+    await changes.aclose()
+    with pytest.raises(StateLoadFailed):
+        servicer.refusals = [(grpc.StatusCode.UNAVAILABLE, (reason,))]
+        await anext(client.state.watch(""))
 
 
 async def test_typed_reasons_become_typed_errors(refusing):

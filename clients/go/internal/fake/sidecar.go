@@ -2,6 +2,7 @@
 package fake
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"slices"
@@ -201,7 +202,7 @@ func (s *Sidecar) Freeze(frozen bool) {
 	s.tell()
 }
 
-// Refuse makes the next unary calls fail, one each.
+// Refuse makes the next calls fail, one each: unary ones, and State.Watch.
 func (s *Sidecar) Refuse(refusals ...error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -307,26 +308,31 @@ func (s *Sidecar) unary(
 	s.mu.Lock()
 	s.calls[info.FullMethod]++
 	s.metadata = incoming
-	var refusal error
-	if len(s.refusals) > 0 {
-		refusal, s.refusals = s.refusals[0], s.refusals[1:]
-	}
+	refusal := s.refusal()
 	s.mu.Unlock()
-	if err := s.allowed(incoming); err != nil {
+	if err := cmp.Or(s.allowed(incoming), refusal); err != nil {
 		return nil, err
 	}
-	if refusal != nil {
-		return nil, refusal
-	}
 	return next(ctx, request)
+}
+
+func (s *Sidecar) refusal() (next error) {
+	if len(s.refusals) > 0 {
+		next, s.refusals = s.refusals[0], s.refusals[1:]
+	}
+	return next
 }
 
 func (s *Sidecar) stream(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
 	incoming, _ := metadata.FromIncomingContext(stream.Context())
 	s.mu.Lock()
 	s.calls[info.FullMethod]++
+	var refusal error
+	if info.FullMethod == pb.State_Watch_FullMethodName { // leadership is watched all the time
+		refusal = s.refusal()
+	}
 	s.mu.Unlock()
-	if err := s.allowed(incoming); err != nil {
+	if err := cmp.Or(s.allowed(incoming), refusal); err != nil {
 		return err
 	}
 	return next(server, stream)

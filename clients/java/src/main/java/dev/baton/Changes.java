@@ -2,6 +2,7 @@ package dev.baton;
 
 import dev.baton.v1.StateGrpc;
 import dev.baton.v1.StateWatchRequest;
+import io.grpc.Status;
 import java.util.Iterator;
 import java.util.concurrent.atomic.AtomicReference;
 
@@ -24,8 +25,9 @@ final class Changes extends Watch<Change> {
     while (true) {
       try {
         return super.hasNext();
-      } catch (BatonException.Unavailable broken) {
-        if (after.get() == null || !Backoff.slept(backoff.next())) {
+      } catch (BatonException broken) { // also one that is typed, as StateLoadFailed
+        boolean away = broken.code().orElse(null) == Status.Code.UNAVAILABLE;
+        if (!away || after.get() == null || !Backoff.slept(backoff.next())) {
           throw broken;
         }
         reopen();

@@ -85,7 +85,7 @@ class ConnectionTest {
     }
   }
 
-  private static StatusRuntimeException refusal(Status.Code code, Message... details) {
+  static StatusRuntimeException refusal(Status.Code code, Message... details) {
     com.google.rpc.Status.Builder status = com.google.rpc.Status.newBuilder().setCode(code.value());
     for (Message detail : details) {
       status.addDetails(Any.pack(detail));

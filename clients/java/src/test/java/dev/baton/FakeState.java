@@ -19,6 +19,7 @@ import dev.baton.v1.StateSizeResponse;
 import dev.baton.v1.StateWatchRequest;
 import dev.baton.v1.StateWatchResponse;
 import io.grpc.Status;
+import io.grpc.StatusRuntimeException;
 import io.grpc.stub.StreamObserver;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -58,8 +59,13 @@ final class FakeState extends StateGrpc.StateImplBase {
   }
 
   /** Breaks every stream, as a restart would. */
-  synchronized void breakWatches() {
-    watchers.forEach(watcher -> FakeSidecar.refuse(watcher, Status.UNAVAILABLE));
+  void breakWatches() {
+    breakWatches(Status.UNAVAILABLE.withDescription("refused").asRuntimeException());
+  }
+
+  /** Breaks every stream with an error. */
+  synchronized void breakWatches(StatusRuntimeException error) {
+    watchers.forEach(watcher -> watcher.onError(error));
     watchers.clear();
   }
 

@@ -7,8 +7,10 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.google.protobuf.ByteString;
+import com.google.rpc.ErrorInfo;
 import dev.baton.v1.Leader;
 import dev.baton.v1.Schedule;
+import io.grpc.Status;
 import java.io.IOException;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -107,6 +109,10 @@ class ServicesTest {
     fake.state.breakWatches();
     state.put("k", 2);
     assertEquals(2, changes.next().entry().json(Integer.class));
+    ErrorInfo away = ErrorInfo.newBuilder().setReason("StateLoadFailed").build();
+    fake.state.breakWatches(ConnectionTest.refusal(Status.Code.UNAVAILABLE, away));
+    state.put("k", 3);
+    assertEquals(3, changes.next().entry().json(Integer.class));
     state.delete("k");
     assertTrue(changes.next().deleted());
     var more = CompletableFuture.supplyAsync(changes::hasNext);
