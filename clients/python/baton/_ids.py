@@ -31,8 +31,9 @@ class Ids:
         """The next id; asks the sidecar when the block is used up or old."""
         async with self._lock:
             if not self._block or boottime() - self._fetched_at > BLOCK_SECONDS:
-                self._fetched_at = boottime()
+                asked_at = boottime()
                 request = pb.IdsGenerateRequest(count=BLOCK_SIZE)
                 stub = self._connection.stub(IdsStub)
                 self._block = deque((await self._connection.call(stub.Generate, request)).ids)
+                self._fetched_at = asked_at  # not before: an answer that fails makes nothing new
             return self._block.popleft()

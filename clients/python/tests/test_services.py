@@ -18,6 +18,7 @@ from baton import (
     NotFound,
     Schedule,
     Sidecar,
+    Unavailable,
     next_id,
 )
 from baton.testing import FakeSidecar, eventually
@@ -175,6 +176,23 @@ async def test_ids_rise_and_never_repeat(app: Baton, sidecar: FakeSidecar):
     assert ids == sorted(set(ids))
     await sidecar.lead()
     assert int((await sidecar.execute("report")).result) > ids[-1]
+
+
+async def test_old_ids_are_not_given_out_while_there_are_no_new_ones(
+    app: Baton, sidecar: FakeSidecar, monkeypatch: pytest.MonkeyPatch
+):
+    """An id tells when it was made: a block that is a second old is not used, whoever fails."""
+
+    async def fail(*_: object) -> None:
+        raise Unavailable("away")
+
+    await app.next_id()
+    monkeypatch.setattr("baton._ids.BLOCK_SECONDS", 0.1)
+    monkeypatch.setattr(app, "call", fail)
+    await asyncio.sleep(0.15)
+    for _ in range(2):
+        with pytest.raises(Unavailable):
+            await app.next_id()
 
 
 async def test_a_script_may_use_the_sidecar_alone():

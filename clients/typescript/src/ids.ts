@@ -24,9 +24,10 @@ export class Ids {
   async next(): Promise<bigint> {
     return this.#locks.run("block", async () => {
       if (this.#block.length === 0 || boottime() - this.#fetchedAt > BLOCK_MS) {
-        this.#fetchedAt = boottime();
+        const askedAt = boottime();
         const { ids } = await this.connection.call(Service.method.generate, { count: BLOCK_SIZE });
         this.#block = ids;
+        this.#fetchedAt = askedAt; // not before: an answer that fails makes nothing new
       }
       return present(this.#block.shift());
     });

@@ -1,8 +1,10 @@
 /** The sidecar's services as the client offers them. */
 import assert from "node:assert/strict";
 import test from "node:test";
+import { status } from "@grpc/grpc-js";
 import {
   AlreadyExists,
+  BatonError,
   type Codec,
   Conflict,
   FailedPrecondition,
@@ -12,6 +14,7 @@ import {
   Sidecar,
 } from "../src/index.js";
 import { beside, eventually, gathered } from "./beside.js";
+import { Refused } from "./fake/serving.js";
 
 test("state: what is written is read, listed, counted, cleared and deleted", async (t) => {
   const { app } = await beside(t);
@@ -125,6 +128,16 @@ test("ids rise, and are asked for by the block", async (t) => {
   );
   assert.equal(new Set(ids).size, 150);
   assert.equal(fake.calls, 2);
+});
+
+test("old ids are not given out while there are no new ones", async (t) => {
+  const { app, fake } = await beside(t);
+  await app.nextId();
+  await new Promise((go) => setTimeout(go, 1100)); // an id tells when it was made
+  for (let asked = 0; asked < 2; asked++) {
+    fake.refusals.push(new Refused(status.INTERNAL));
+    await assert.rejects(app.nextId(), BatonError);
+  }
 });
 
 test("leadership is read by anybody", async (t) => {
