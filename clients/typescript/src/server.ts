@@ -1,5 +1,5 @@
 /** The app's own gRPC server: promises instead of callbacks, and an address that is really its own. */
-import { unlinkSync } from "node:fs";
+import { chmodSync, unlinkSync } from "node:fs";
 import { connect } from "node:net";
 import {
   type handleUnaryCall,
@@ -49,14 +49,17 @@ export function unary<I, O>(answer: (request: I, call: Call) => Promise<O>): han
 /** Listens; returns the address with the port that was chosen for 0. */
 export async function listen(server: Server, address: string): Promise<string> {
   const isSocketFile = address.startsWith("unix:");
-  if (isSocketFile) await removeStale(address.replace(/^unix:(\/\/)?/, ""));
+  const path = address.replace(/^unix:(\/\/)?/, "");
+  if (isSocketFile) await removeStale(path);
   const port = await new Promise<number>((resolve, reject) => {
     server.bindAsync(address, ServerCredentials.createInsecure(), (error, bound) => {
       if (error) reject(error);
       else resolve(bound);
     });
   });
-  return isSocketFile ? address : address.replace(/:\d+$/, `:${port}`);
+  if (!isSocketFile) return address.replace(/:\d+$/, `:${port}`);
+  chmodSync(path, 0o660); // in a pod the sidecar runs as another user of the volume's group
+  return address;
 }
 
 /** Ends the server; calls that are open may end by themselves for as long as `graceMs`. */

@@ -1,6 +1,6 @@
 /** Errors, repetition, tokens and addresses, on the wire. */
 import assert from "node:assert/strict";
-import { existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import test from "node:test";
@@ -196,6 +196,7 @@ test("addresses come from the environment, and may be socket files", async (t) =
   const app = quietApp();
   app.schedule("report", () => app.state.has("a"));
   assert.equal(await app.start(), appSocket);
+  assert.equal(statSync(join(home, "app.sock")).mode & 0o777, 0o660);
   fake.callAppAt(appSocket ?? "");
   await fake.lead();
   assert.equal((await fake.execute("report")).outcome.case, "succeeded");
