@@ -6,8 +6,9 @@ import asyncio
 import logging
 import os
 import signal
+import socket
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -97,6 +98,7 @@ class Baton(Sidecar):
             )
             health_pb2_grpc.add_HealthServicer_to_server(status, server)
             try:
+                _refuse_taken(address)
                 port = server.add_insecure_port(address)
                 _share_socket(address)
                 await server.start()
@@ -193,6 +195,15 @@ def _registrar(registry: dict[str, Any], name: str) -> Callable[[F], F]:
         return function
 
     return register
+
+
+def _refuse_taken(address: str) -> None:
+    """Raises if an app answers at this socket file, which gRPC would take from it."""
+    if address.startswith("unix:"):
+        with socket.socket(socket.AF_UNIX) as probe, suppress(FileNotFoundError, ConnectionError):
+            probe.settimeout(1.0)
+            probe.connect(urlsplit(address).path)
+            raise RuntimeError(f"{address} is in use")
 
 
 def _share_socket(address: str) -> None:

@@ -249,9 +249,11 @@ async def test_socket_files_and_the_environment(tmp_path: Path, monkeypatch: pyt
             assert (await fake.execute("report")).result == b'"done"'
 
 
-async def test_two_apps_never_share_a_port():
-    """A second app on the same port is refused instead of taking half of the calls."""
-    async with FakeSidecar() as fake, Baton().serving("127.0.0.1:0", fake.address) as address:
+@pytest.mark.parametrize("address", ["127.0.0.1:0", "unix://{}/app.sock"])
+async def test_two_apps_never_share_an_address(tmp_path: Path, address: str):
+    """A second app on the same port or socket file is refused instead of taking the calls."""
+    address = address.format(tmp_path)
+    async with FakeSidecar() as fake, Baton().serving(address, fake.address) as address:
         with pytest.raises(RuntimeError):
             async with Baton().serving(address, fake.address):
                 pass

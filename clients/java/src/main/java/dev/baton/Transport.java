@@ -14,8 +14,12 @@ import io.grpc.netty.shaded.io.netty.channel.epoll.EpollServerDomainSocketChanne
 import io.grpc.netty.shaded.io.netty.channel.unix.DomainSocketAddress;
 import io.grpc.netty.shaded.io.netty.util.concurrent.DefaultThreadFactory;
 import java.io.IOException;
+import java.net.BindException;
+import java.net.ConnectException;
 import java.net.InetSocketAddress;
 import java.net.URI;
+import java.net.UnixDomainSocketAddress;
+import java.nio.channels.SocketChannel;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
@@ -81,6 +85,9 @@ final class Transport {
   private static NettyServerBuilder socketListener(Path path) throws IOException {
     requireEpoll();
     if (isSocket(path)) {
+      if (answers(path)) {
+        throw new BindException(path + " is in use");
+      }
       Files.delete(path); // left behind by a process that was killed
     }
     DomainSocketAddress address = new DomainSocketAddress(path.toFile());
@@ -102,6 +109,14 @@ final class Transport {
     return Files.exists(path, LinkOption.NOFOLLOW_LINKS)
         && Files.readAttributes(path, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS)
             .isOther();
+  }
+
+  private static boolean answers(Path path) throws IOException {
+    try (SocketChannel living = SocketChannel.open(UnixDomainSocketAddress.of(path))) {
+      return living.isConnected();
+    } catch (ConnectException nobody) {
+      return false;
+    }
   }
 
   private static InetSocketAddress socketAddress(String address) {

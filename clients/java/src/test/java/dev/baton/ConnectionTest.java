@@ -322,16 +322,18 @@ class ConnectionTest {
     assertEquals(Path.of("/d"), set.apiTokenFile());
   }
 
-  /** A second app on the same port is refused instead of taking half of the calls. */
+  /** A second app on the same port or socket file is refused instead of taking the calls. */
   @Test
-  void twoAppsNeverShareAPort() throws Exception {
-    try (FakeSidecar fake = new FakeSidecar();
-        Baton app = new Baton();
-        Baton second = new Baton()) {
-      assertThrows(BatonException.NotConnected.class, app::sidecar);
-      app.start(fake.options());
-      Options same = fake.options().withAppAddress(app.address());
-      assertThrows(IOException.class, () -> second.start(same));
+  void twoAppsNeverShareAnAddress() throws Exception {
+    for (String address : List.of("127.0.0.1:0", "unix://" + directory.resolve("app.sock"))) {
+      try (FakeSidecar fake = new FakeSidecar();
+          Baton app = new Baton();
+          Baton second = new Baton()) {
+        assertThrows(BatonException.NotConnected.class, app::sidecar);
+        app.start(fake.options().withAppAddress(address));
+        Options same = fake.options().withAppAddress(app.address());
+        assertThrows(IOException.class, () -> second.start(same));
+      }
     }
   }
 
