@@ -127,8 +127,10 @@ func TestATokenFileIsReadAgainWhenItChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect([]string{"two"}, []string{"one", ""})
-	write("")
-	if expect([]string{"two"}, []string{""}); token.current() != "two" {
-		t.Errorf("current is %q", token.current())
+	for _, unusable := range []string{"", "tökén", "three\nfour"} {
+		write(unusable)
+		if expect([]string{"two"}, []string{"", unusable}); token.current() != "two" {
+			t.Errorf("current is %q", token.current())
+		}
 	}
 }

@@ -14,8 +14,8 @@ import (
 // same instant, and a run refused as UNAUTHENTICATED has failed for good.
 const previousAccepted = time.Minute
 
-// tokenFile is the token of one direction, read again when its file changes. A file that cannot be read keeps its
-// last token; an empty token opens nothing.
+// tokenFile is the token of one direction, read again when its file changes. A file that cannot be read, or holds no
+// line of printable ASCII, keeps its last token; an empty token opens nothing.
 type tokenFile struct {
 	path  string
 	clock func() time.Duration
@@ -37,7 +37,7 @@ func openToken(path string, log *slog.Logger) (*tokenFile, error) {
 		return nil, fmt.Errorf("baton: token: %w", err)
 	}
 	if len(file.token) == 0 {
-		return nil, fmt.Errorf("baton: token: %s is empty", path)
+		return nil, fmt.Errorf("baton: token: %s is empty, or no line of printable ASCII", path)
 	}
 	return file, nil
 }
@@ -78,10 +78,16 @@ func (f *tokenFile) reread() error {
 		return err
 	}
 	f.seen = info
-	if token = bytes.TrimSpace(token); len(token) > 0 && !bytes.Equal(token, f.token) {
+	if token = bytes.TrimSpace(token); isSendable(token) && !bytes.Equal(token, f.token) {
 		f.previous, f.token, f.changedAt = f.token, token, f.clock()
 	}
 	return nil
+}
+
+// isSendable tells whether gRPC can carry a token.
+func isSendable(token []byte) bool {
+	unprintable := func(r rune) bool { return r < ' ' || r > '~' }
+	return len(token) > 0 && bytes.IndexFunc(token, unprintable) < 0
 }
 
 func unchanged(before, now os.FileInfo) bool {

@@ -1,8 +1,9 @@
 """A token kept in a file, re-read when the file changes.
 
-A file that cannot be read keeps its last token; an empty token opens nothing. For a minute after a
-change the token before it is accepted too, because the two sides do not read the file at the same
-instant and a run refused as UNAUTHENTICATED has failed for good.
+A file that cannot be read, or holds no line of printable ASCII, which is all that gRPC can carry,
+keeps its last token; an empty token opens nothing. For a minute after a change the token before it
+is accepted too, because the two sides do not read the file at the same instant and a run refused as
+UNAUTHENTICATED has failed for good.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class TokenFile:
         self._changed_at = 0.0
         self._reread()
         if not self._token:
-            raise ValueError(f"token file {self._path} is empty")
+            raise ValueError(f"token file {self._path} is empty, or no line of printable ASCII")
 
     def current(self) -> str:
         """The token as the file has it now."""
@@ -59,6 +60,6 @@ class TokenFile:
             return
         token = self._path.read_bytes().strip()
         self._seen = seen
-        if token and token != self._token:
+        if all(0x20 <= byte <= 0x7E for byte in token) and token not in (b"", self._token):
             self._previous, self._token = self._token, token
             self._changed_at = self._clock()

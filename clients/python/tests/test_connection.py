@@ -107,8 +107,8 @@ async def test_a_watch_outlives_a_lost_postgres(refusing):
     changes = client.state.watch("", after_version=7)
     assert (await anext(changes)).entry.version == 8
     await changes.aclose()
+    servicer.refusals = [(grpc.StatusCode.UNAVAILABLE, (reason,))]
     with pytest.raises(StateLoadFailed):
-        servicer.refusals = [(grpc.StatusCode.UNAVAILABLE, (reason,))]
         await anext(client.state.watch(""))
 
 
@@ -219,8 +219,10 @@ def test_a_token_file_is_read_again_when_it_changes(tmp_path: Path):
     assert not token.accepts("one")
     path.unlink()
     assert token.current() == "two"
-    path.write_text("")
-    assert token.accepts("two")
+    for unusable in ("", "tökén", "three\nfour"):
+        path.write_text(unusable)
+        assert token.current() == "two"
+        assert token.accepts("two")
     assert not token.accepts("")
 
 
@@ -229,6 +231,9 @@ def test_an_empty_or_missing_token_file_stops_the_start(tmp_path: Path):
     (tmp_path / "empty").write_text("\n")
     with pytest.raises(ValueError, match="empty"):
         TokenFile(tmp_path / "empty")
+    (tmp_path / "unsendable").write_text("tökén")
+    with pytest.raises(ValueError, match="ASCII"):
+        TokenFile(tmp_path / "unsendable")
     with pytest.raises(FileNotFoundError):
         TokenFile(tmp_path / "missing")
 

@@ -1,15 +1,16 @@
 /**
  * A token kept in a file, re-read when the file changes.
  *
- * A file that cannot be read keeps its last token; an empty token opens nothing. For a minute after a change
- * the token before it is accepted too, because the two sides do not read the file at the same instant and a
- * run refused as UNAUTHENTICATED has failed for good.
+ * A file that cannot be read, or holds no line of printable ASCII, keeps its last token; an empty token opens
+ * nothing. For a minute after a change the token before it is accepted too, because the two sides do not read
+ * the file at the same instant and a run refused as UNAUTHENTICATED has failed for good.
  */
 import { createHash, timingSafeEqual } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { boottime, type Clock } from "./clock.js";
 
 const PREVIOUS_ACCEPTED_MS = 60_000;
+const SENDABLE = /^[\x20-\x7e]+$/; // all that gRPC can carry
 
 /** The token of one direction; `path` must name a readable file with a token in it. */
 export class TokenFile {
@@ -23,7 +24,9 @@ export class TokenFile {
     private readonly clock: Clock = boottime,
   ) {
     this.#reread();
-    if (!this.#token) throw new Error(`token file ${path} is empty`);
+    if (!this.#token) {
+      throw new Error(`token file ${path} is empty, or no line of printable ASCII`);
+    }
   }
 
   /** The token file given, else the one named by the environment, else none. */
@@ -60,7 +63,7 @@ export class TokenFile {
     if (seen === this.#seen) return;
     const token = readFileSync(this.path, "utf8").trim();
     this.#seen = seen;
-    if (!token || token === this.#token) return;
+    if (!SENDABLE.test(token) || token === this.#token) return;
     this.#previous = this.#token;
     this.#token = token;
     this.#changedAt = this.clock();

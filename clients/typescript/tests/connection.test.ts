@@ -165,9 +165,12 @@ test("a token file is read again when it changes", async (t) => {
   assert.equal(token.accepts("one"), false);
   rmSync(path);
   assert.equal(token.current(), "two");
-  writeFileSync(path, "");
-  assert.ok(token.accepts("two"));
-  assert.equal(token.accepts(""), false);
+  for (const unusable of ["", "tökén", "three\nfour"]) {
+    writeFileSync(path, unusable);
+    assert.equal(token.current(), "two");
+    assert.ok(token.accepts("two"));
+    assert.equal(token.accepts(unusable), false);
+  }
 });
 
 test("G12: an empty or missing token file stops the start", async (t) => {

@@ -15,9 +15,10 @@ import java.util.List;
 /**
  * A token kept in a file, re-read when the file changes.
  *
- * <p>A file that cannot be read keeps its last token; an empty token opens nothing. For a minute
- * after a change the token before it is accepted too, because the two sides do not read the file at
- * the same instant and a run refused as UNAUTHENTICATED has failed for good.
+ * <p>A file that cannot be read, or holds no line of printable ASCII, keeps its last token; an
+ * empty token opens nothing. For a minute after a change the token before it is accepted too,
+ * because the two sides do not read the file at the same instant and a run refused as
+ * UNAUTHENTICATED has failed for good.
  */
 final class TokenFile {
   static final long PREVIOUS_ACCEPTED_NANOS = 60_000_000_000L;
@@ -39,7 +40,8 @@ final class TokenFile {
       throw new UncheckedIOException("token file " + path + " cannot be read", error);
     }
     if (token.length == 0) {
-      throw new IllegalArgumentException("token file " + path + " is empty");
+      String problem = " is empty, or no line of printable ASCII";
+      throw new IllegalArgumentException("token file " + path + problem);
     }
   }
 
@@ -82,11 +84,20 @@ final class TokenFile {
     }
     byte[] content = strippedContent();
     seen = found;
-    if (content.length > 0 && !Arrays.equals(content, token)) {
+    if (isSendable(content) && !Arrays.equals(content, token)) {
       previous = token;
       token = content;
       changedAt = clock.earliest();
     }
+  }
+
+  /** Whether gRPC can carry a token. */
+  private static boolean isSendable(byte[] token) {
+    boolean sendable = token.length > 0;
+    for (byte character : token) {
+      sendable &= character >= ' ' && character <= '~';
+    }
+    return sendable;
   }
 
   private byte[] strippedContent() throws IOException {

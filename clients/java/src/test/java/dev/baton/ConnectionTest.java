@@ -265,9 +265,12 @@ class ConnectionTest {
     assertFalse(token.accepts("one"));
     Files.delete(path);
     assertEquals("two", token.current());
-    Files.writeString(path, "");
-    assertTrue(token.accepts("two"));
-    assertFalse(token.accepts(""));
+    for (String unusable : List.of("", "tökén", "three\nfour")) {
+      Files.writeString(path, unusable);
+      assertEquals("two", token.current());
+      assertTrue(token.accepts("two"));
+      assertFalse(token.accepts(unusable));
+    }
   }
 
   /** G12: a token that was asked for and is not there never means: no token. */
