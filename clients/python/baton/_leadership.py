@@ -28,7 +28,7 @@ class Leadership:
         return [leader async for page in found for leader in page.leaders]
 
     async def resign(self, group: str = "default") -> pb.Leader:
-        """Begins to hand the group over; only on the pod that leads it."""
+        """Begins to hand the group over, on whichever pod it is led."""
         request = pb.LeadershipResignRequest(group=group)
         return (await self._connection.call(self._stub.Resign, request)).leader
 

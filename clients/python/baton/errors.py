@@ -9,7 +9,7 @@
     ├── FailedPrecondition       the thing is in no state for this call
     │   └── Fenced               this run's attempt or term is over: stop the work
     ├── InvalidArgument          `violations` names each wrong field
-    ├── OutOfRange               a watch asked for changes no longer known: list again
+    ├── OutOfRange               a watch asked for changes no longer known: after 0 again
     ├── LimitExceeded            a documented limit
     ├── Unauthenticated          the token is missing or wrong
     ├── StateLoadFailed          retry
@@ -91,7 +91,7 @@ class InvalidArgument(BatonError):
 
 
 class OutOfRange(BatonError):
-    """The changes asked for are no longer known: list, then watch again."""
+    """The changes asked for are no longer known: watch again, after version 0."""
 
 
 class LimitExceeded(BatonError):

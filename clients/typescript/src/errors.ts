@@ -11,7 +11,7 @@
  *     ├── FailedPrecondition       the thing is in no state for this call
  *     │   └── Fenced               this run's attempt or term is over: stop the work
  *     ├── InvalidArgument          `violations` names each wrong field
- *     ├── OutOfRange               a watch asked for changes no longer known: list again
+ *     ├── OutOfRange               a watch asked for changes no longer known: after 0n again
  *     ├── LimitExceeded            a documented limit
  *     ├── Unauthenticated          the token is missing or wrong
  *     ├── StateLoadFailed          retry
@@ -93,7 +93,7 @@ export class Fenced extends FailedPrecondition {}
 /** The sidecar refused what was sent; `violations` names each wrong field. */
 export class InvalidArgument extends BatonError {}
 
-/** The changes asked for are no longer known: list, then watch again. */
+/** The changes asked for are no longer known: watch again, after version 0n. */
 export class OutOfRange extends BatonError {}
 
 /** A documented limit was reached; the message names it. */

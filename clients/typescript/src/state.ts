@@ -178,7 +178,7 @@ export class State<V = unknown> {
    * The changes of entries, deletions included; a change may be told twice.
    *
    * A broken stream is opened again after the last version seen. Before any is known that would lose changes
-   * silently, so `Unavailable` is thrown instead: list, then watch again.
+   * silently, so `Unavailable` is thrown instead: watch again, after version 0n.
    */
   async *watch(
     prefix = "",

@@ -140,13 +140,13 @@ public final class State {
    * may be told twice.
    *
    * <p>A broken stream is opened again after the last version seen. Before any is known that would
-   * lose changes silently, so it is {@link BatonException.Unavailable}: list, then watch again.
+   * lose changes silently, so it is {@link BatonException.Unavailable}: watch after version 0.
    */
   public Watch<Change> watch(String prefix) {
     return new Changes(connection, prefix, null);
   }
 
-  /** The changes after a version; to keep a full copy, list first and give the highest seen. */
+  /** The changes after a version; 0 begins with all there is: the way to keep a full copy. */
   public Watch<Change> watch(String prefix, long afterVersion) {
     return new Changes(connection, prefix, afterVersion);
   }
