@@ -16,6 +16,7 @@ from baton import (
     InvalidArgument,
     NotConnected,
     NotFound,
+    Result,
     Schedule,
     Sidecar,
     Unavailable,
@@ -85,6 +86,19 @@ async def test_watch_tells_every_change_and_goes_on_after_a_break(app: Baton):
         assert (change.entry.key, change.deleted) == ("a/x", True)
         assert change.entry.version > first.entry.version
         await changes.aclose()
+
+
+async def test_watch_tells_what_a_run_commits(app: Baton, sidecar: FakeSidecar):
+    """The owned state that a handler returns is a change like any other, in the fake too."""
+    app.schedule("report")(lambda context: Result(state=[1]))
+    await sidecar.lead()
+    changes = app.state.watch("schedule-state:", after_version=0)
+    told = asyncio.create_task(anext(changes))
+    await asyncio.sleep(0.2)  # it waits by now
+    await sidecar.execute("report")
+    change = await asyncio.wait_for(told, 5)
+    assert (change.entry.key, change.entry.json()) == ("schedule-state:report", [1])
+    await changes.aclose()
 
 
 async def test_owned_keys_are_written_by_their_run_only(app: Baton, sidecar: FakeSidecar):

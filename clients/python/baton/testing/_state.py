@@ -24,7 +24,7 @@ class Store:
 
     def __init__(self) -> None:
         self.log: list[pb.StateWatchResponse] = []
-        self.changed = asyncio.Condition()
+        self.changed = asyncio.Event()  # of the next change
         self._entries: dict[str, pb.Entry] = {}
         self._version = time.time_ns() // 1000
 
@@ -50,7 +50,7 @@ class Store:
             expires_at=expires_at,
         )
         self._entries[key] = entry
-        self.log.append(pb.StateWatchResponse(put=entry))
+        self._tell(pb.StateWatchResponse(put=entry))
         return entry
 
     def delete(self, key: str) -> bool:
@@ -59,13 +59,18 @@ class Store:
             return False
         self._version += 1
         gone = pb.Entry(key=key, version=self._version, updated_at=now())
-        self.log.append(pb.StateWatchResponse(deleted=gone))
+        self._tell(pb.StateWatchResponse(deleted=gone))
         return True
 
     def find(self, prefix: str) -> list[pb.Entry]:
         """The live entries under a prefix, by key in byte order."""
         keys = sorted((k for k in self._entries if k.startswith(prefix)), key=str.encode)
         return [entry for key in keys if (entry := self.get(key)) is not None]
+
+    def _tell(self, change: pb.StateWatchResponse) -> None:
+        self.log.append(change)
+        self.changed.set()
+        self.changed = asyncio.Event()
 
 
 class FakeState(StateServicer):
@@ -91,13 +96,11 @@ class FakeState(StateServicer):
         await self._allow(request, call)
         ttl = request.ttl.ToTimedelta() if request.HasField("ttl") else None
         entry = self._answered[ticket] = self._store.put(request.key, request.value, ttl)
-        await self._ring()
         return pb.StatePutResponse(entry=entry)
 
     async def Delete(self, request: pb.StateDeleteRequest, call: Call) -> pb.StateDeleteResponse:
         await self._allow(request, call)
         deleted = self._store.delete(request.key)
-        await self._ring()
         return pb.StateDeleteResponse(deleted=deleted)
 
     async def Has(self, request: pb.StateHasRequest, call: Call) -> pb.StateHasResponse:
@@ -114,7 +117,6 @@ class FakeState(StateServicer):
         found = [e.key for e in self._store.find(request.prefix) if not e.key.startswith(_OWNED)]
         for key in found:
             self._store.delete(key)
-        await self._ring()
         return pb.StateClearResponse(deleted=len(found))
 
     async def Watch(
@@ -145,12 +147,8 @@ class FakeState(StateServicer):
             await require(call, same, grpc.StatusCode.ABORTED, "it has another version")
 
     async def _more_than(self, told: int) -> None:
-        async with self._store.changed:
-            await self._store.changed.wait_for(lambda: len(self._store.log) > told)
-
-    async def _ring(self) -> None:
-        async with self._store.changed:
-            self._store.changed.notify_all()
+        while len(self._store.log) <= told:
+            await self._store.changed.wait()
 
 
 def owned_key(run: runs_pb2.Run) -> str:
