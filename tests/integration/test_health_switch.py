@@ -233,6 +233,39 @@ async def test_crons_are_judged_by_what_they_promise(cluster: Cluster) -> None:
     assert not [each for each in reading.entities if staleness(each, reading.now, 60)]
 
 
+async def test_many_late_crons_do_not_flap_when_they_tick(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G10: what they promise is derived for a few at a time; the others stay as stale as they were,
+    and none is left out for others that promise nothing."""
+    monkeypatch.setattr("sidecar.adapters.postgres.heartbeats._SUSPECTS_MAX", 1)
+    for name, zone in (("a", "No/Where"), ("b", "UTC"), ("c", "UTC")):
+        definition = to_json(Schedule(name=name, cron="* * * * *")) | {"timezone": zone}
+        await cluster.execute(
+            "INSERT INTO baton.schedule (cluster_id, group_id, name, source, definition, watermark,"
+            " next_tick, counted_from) VALUES (%(cluster_id)s, %(group_id)s, %(name)s, 'api',"
+            " %(definition)s, date_trunc('minute', now()), date_trunc('minute', now())"
+            " + interval '1 minute', now() - interval '1 hour')",
+            name=name,
+            definition=Jsonb(definition),
+        )
+
+    async def paces() -> dict[str, float]:
+        reading = await cluster.store.read(["default"])
+        schedules = (each for each in reading.entities if each.kind == "schedule")
+        return {each.name: each.expected_seconds for each in schedules}
+
+    for _ in range(3):
+        found = await paces()
+    assert found == {"a": 0, "b": 60, "c": 60}
+    await cluster.execute(
+        "UPDATE baton.schedule SET watermark = next_tick, next_tick = next_tick + '1 minute'"
+    )
+    assert await paces() == found
+    await cluster.execute("UPDATE baton.schedule SET version = version + 1 WHERE name = 'b'")
+    assert (await paces())["c"] == 60
+
+
 async def test_a_new_leader_is_red_at_once_but_stays(cluster: Cluster) -> None:
     """G10: no grace after a change of leader, and no round of step-downs either."""
     await cluster.add_schedule("wedged", 0.5)

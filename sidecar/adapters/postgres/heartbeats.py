@@ -142,18 +142,26 @@ class _Paces:
         self._derived: dict[int, tuple[tuple[int, datetime], float]] = {}
 
     def known(self, row: Row) -> float:
-        """0 while it is not derived: then it is not late, or not known to be."""
-        stamp, seconds = self._derived.get(row["id"], (None, 0.0))
-        return seconds if stamp == _stamp(row) else 0.0
+        """0 while it is not derived: then it is not late, or not known to be.
+
+        After a tick the last one holds until it is this schedule's turn: one of many that are late
+        must not look fresh meanwhile.
+        """
+        (version, _), seconds = self._derived.get(row["id"], ((None, None), 0.0))
+        return seconds if version == row["version"] else 0.0
+
+    def _up_to_date(self, row: Row) -> bool:
+        return row["id"] in self._derived and self._derived[row["id"]][0] == _stamp(row)
 
     async def derive(self, rows: Iterable[Row], now: datetime) -> None:
         suspects = {row["id"]: row for row in rows if _may_be_late(row, now)}
         self._derived = {key: each for key, each in self._derived.items() if key in suspects}
-        missing = [key for key, row in suspects.items() if not self.known(row)][:_SUSPECTS_MAX]
+        missing = [key for key, row in suspects.items() if not self._up_to_date(row)]
         if not missing:
             return
+        missing.sort(key=self._derived.__contains__)  # what was never derived first
         definitions = await self._database.fetch(
-            "heartbeats/definitions", {"ids": missing}, seconds=_SECONDS_MAX
+            "heartbeats/definitions", {"ids": missing[:_SUSPECTS_MAX]}, seconds=_SECONDS_MAX
         )
         deadline = monotonic() + _DERIVING_SECONDS_MAX
         for stored in definitions:
