@@ -309,6 +309,35 @@ async def test_a_singletons_own_heartbeat_counts_as_success(cluster: Cluster) ->
                 await asyncio.sleep(0.2)
 
 
+async def test_a_singleton_of_which_more_is_expected_is_not_late_at_once(cluster: Cluster) -> None:
+    """G10: counted from the change, for the next leader too, and not from its creation."""
+    await cluster.execute(
+        "INSERT INTO baton.run (cluster_id, group_id, kind, name, tick, state, due_at, epoch,"
+        " created_at) VALUES (%(cluster_id)s, %(group_id)s, 'singleton', 'coordinator', now(),"
+        " 'running', now(), %(epoch)s, now() - interval '3 days')",
+        epoch=EPOCH,
+    )
+    term = Term("default", cluster.group_id, EPOCH)
+    assert await cluster.store.beat(term, 0.0)
+
+    async def look(expected_seconds: float) -> tuple[float, bool]:
+        """By a process that has seen nothing yet: what it expects, and whether that is stale."""
+        wanted = [Singleton(name="coordinator", expected_interval_seconds=expected_seconds)]
+        cluster.store = Heartbeats(cluster.database, lambda: cluster.identity, wanted)
+        reading = await cluster.store.read(["default"])
+        stale = staleness(reading.entities[0], reading.now, 60)
+        return reading.entities[0].expected_seconds, stale is not None
+
+    assert await look(60.0) == (0.0, False)
+    assert await cluster.store.beat(term, 0.0)
+    assert await look(60.0) == (60.0, False)
+    await cluster.execute(
+        "UPDATE baton.execution SET expected_since = expected_since - interval '3 minutes'"
+    )
+    assert await cluster.store.beat(term, 0.0)
+    assert await look(60.0) == (60.0, True)  # no grace for the next leader, nor after a heartbeat
+
+
 async def test_a_heartbeat_of_an_old_term_is_refused(cluster: Cluster) -> None:
     """G3"""
     await cluster.execute("UPDATE baton.term SET epoch = epoch + 1")

@@ -57,14 +57,15 @@ class Heartbeats:
 
     async def beat(self, term: Term, older_than_seconds: float) -> bool:
         """Write what is due; False: the term is over and nothing was written."""
-        names = [each.name for each in self._singletons if each.group == term.group]
+        singletons = [each for each in self._singletons if each.group == term.group]
         row = await self._database.fetch_one(
             "heartbeats/beat",
             {
                 "cluster_id": self._identity().cluster_id,
                 "group_id": term.group_id,
                 "epoch": term.epoch,
-                "singletons": names,
+                "singletons": [each.name for each in singletons],
+                "expected": [each.expected_interval_seconds for each in singletons],
                 "older_than_seconds": older_than_seconds,
             },
             seconds=_SECONDS_MAX,
@@ -120,12 +121,15 @@ class Heartbeats:
     def _singleton(self, row: Row, configured: Singleton, now: datetime) -> Vitals:
         # The first time this process saw it, unless it lived before.
         first_seen = self._first_seen.setdefault(row["name"], now)
+        counted_from, expected = row["created_at"] or first_seen, row["expected_seconds"]
+        # Another one is expected from the first heartbeat on that is written with it.
+        stands = expected is not None and expected == configured.expected_interval_seconds
         return Vitals(
             kind="singleton",
             name=row["name"],
             group=configured.group,
-            counted_from=row["created_at"] or first_seen,
-            expected_seconds=configured.expected_interval_seconds,
+            counted_from=max(counted_from, row["expected_since"] or counted_from),
+            expected_seconds=expected if stands else 0.0,
             heartbeat_at=row["heartbeat_at"],
             last_run_at=row["last_run_at"],
             last_success_at=row["last_success_at"],

@@ -1,12 +1,14 @@
 -- beat: write the heartbeats that are due of everything in one group, under its term.
 -- SKIP LOCKED: a row that a completion holds right now is written at the next look, seconds later;
 -- waiting for it, in another order than the completion's, could deadlock.
+-- What is expected of a singleton is noted with it, and since when; of a schedule its definition says so.
 WITH fence AS MATERIALIZED (
     SELECT 1 FROM baton.term WHERE group_id = %(group_id)s AND epoch = %(epoch)s FOR SHARE),
 led AS MATERIALIZED (
-    SELECT 'singleton' AS entity_type, unnest(%(singletons)s::text[]) AS name
+    SELECT 'singleton' AS entity_type, name, expected_seconds
+    FROM unnest(%(singletons)s::text[], %(expected)s::float8[]) AS singleton (name, expected_seconds)
     UNION ALL
-    SELECT 'schedule', name FROM baton.schedule
+    SELECT 'schedule', name, NULL FROM baton.schedule
     WHERE group_id = %(group_id)s AND retired_at IS NULL),
 due AS MATERIALIZED (
     -- = ANY (ARRAY …), by primary key whatever the planner believes: joined on tables without statistics, ten
@@ -20,11 +22,17 @@ due AS MATERIALIZED (
            AND clock_timestamp()) IS NOT TRUE
     FOR UPDATE OF e SKIP LOCKED),
 written AS (
-    UPDATE baton.execution AS e SET heartbeat_at = clock_timestamp()
+    UPDATE baton.execution AS e SET heartbeat_at = clock_timestamp(), (expected_seconds, expected_since) = (
+        SELECT now.seconds, CASE WHEN now.seconds = e.expected_seconds THEN e.expected_since
+                                 WHEN now.seconds IS NOT NULL THEN clock_timestamp() END
+        FROM (SELECT (%(expected)s::float8[])[array_position(%(singletons)s::text[], e.name)] AS seconds
+              WHERE e.entity_type = 'singleton') AS now)
     WHERE e.cluster_id = %(cluster_id)s AND (e.entity_type, e.name) IN (SELECT entity_type, name FROM due)),
 first_ones AS (
-    INSERT INTO baton.execution (cluster_id, entity_type, name, heartbeat_at)
-    SELECT %(cluster_id)s, entity_type, name, clock_timestamp() FROM led
+    INSERT INTO baton.execution (cluster_id, entity_type, name, heartbeat_at, expected_seconds, expected_since)
+    SELECT %(cluster_id)s, entity_type, name, clock_timestamp(), expected_seconds,
+           CASE WHEN expected_seconds IS NOT NULL THEN clock_timestamp() END
+    FROM led
     WHERE EXISTS (SELECT FROM fence) AND NOT EXISTS (
         SELECT FROM baton.execution AS e WHERE e.cluster_id = %(cluster_id)s
         AND e.entity_type = led.entity_type AND e.name = led.name)

@@ -1,8 +1,9 @@
 -- singletons: the signs of life of some singletons. Each Runs.Heartbeat of one of its lives counts as
 -- a success. One that never succeeded is counted from its oldest life on record: a new leader, whose
--- call into the app is fresh, must not hide that nothing ever came of it.
+-- call into the app is fresh, must not hide that nothing ever came of it. Only a change of what is expected counts anew.
 SELECT wanted.name, e.heartbeat_at, greatest(e.last_run_at, lives.started_at) AS last_run_at,
-       greatest(e.last_success_at, lives.heartbeat_at) AS last_success_at, oldest.created_at
+       greatest(e.last_success_at, lives.heartbeat_at) AS last_success_at, oldest.created_at,
+       e.expected_seconds, e.expected_since
 FROM unnest(%(names)s::text[]) AS wanted (name)
 LEFT JOIN baton.execution AS e
     ON e.cluster_id = %(cluster_id)s AND e.entity_type = 'singleton' AND e.name = wanted.name
