@@ -51,6 +51,20 @@ def validator(schema: Mapping[str, Any]) -> Any:
     return _validator_class(_names(schema, "patternProperties"))(schema, registry=Registry())
 
 
+def resolver(schema: Mapping[str, Any]) -> Any:
+    """Looks up references, within the schema only; it raises `referencing`'s Unresolvable."""
+    from referencing import Registry
+    from referencing.jsonschema import DRAFT202012
+
+    registry: Any = Registry()
+    return registry.resolver_with_root(DRAFT202012.create_resource(schema))
+
+
+def looked_at_part() -> None:
+    """Whoever walks through a schema says so at each part: references can make it endless."""
+    _work(_ITEM_WORK)
+
+
 def found(expression: str, text: str) -> bool:
     """Does the expression match somewhere in the text? True too if that cannot be told."""
     compiled = _compiled(expression)

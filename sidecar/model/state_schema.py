@@ -10,7 +10,7 @@ References stay inside the schema: nothing is ever fetched. jsonschema is import
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from sidecar.model import json_schema
@@ -54,23 +54,26 @@ def decoded(stored: bytes, policy: StatePolicy) -> bytes:
     try:
         value = json.loads(stored)
         fitted = _Fit(dict(policy.schema)).whole(value, policy.initial)
+        # Not ==, to which 1 and true are the same.
+        same = json.dumps(fitted, sort_keys=True) == json.dumps(value, sort_keys=True)
+        return stored if same else _dumped(fitted)
     except (ValueError, RecursionError) as error:
         raise SchemaDecodeFailed(f"not JSON: {error}") from None
     except json_schema.TooCostly:
         return stored  # better as it is than lost
-    return stored if fitted == value else _dumped(fitted)
 
 
 class _Fit:
     """One schema, with what it takes to apply parts of it."""
 
     def __init__(self, schema: dict[str, Any]) -> None:
-        self._root = schema
+        self._schema = schema
         self._validator = json_schema.validator(schema)
+        self._resolver = json_schema.resolver(schema)
 
     def whole(self, value: Any, initial: Any) -> Any:
         try:
-            fitted = self._fitted(value, self._root, initial)
+            fitted = self._fitted(value, self._schema, initial)
             problem = next(iter(self._validator.iter_errors(fitted)), None)
         except json_schema.TooCostly:
             raise
@@ -83,71 +86,106 @@ class _Fit:
         return fitted
 
     def _fitted(self, value: Any, schema: Any, initial: Any = None) -> Any:
-        schema = self._resolved(schema)
-        if not isinstance(schema, Mapping):
-            return value
-        for choice in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
-            candidate = self._fitted(value, choice, initial)
-            if self._matches(candidate, choice):
-                value = candidate
-                break
-        if isinstance(value, dict) and _describes_fields(schema):
-            return self._fitted_object(value, schema, initial if isinstance(initial, dict) else {})
-        items = schema.get("items")
-        if isinstance(value, list) and isinstance(items, Mapping):
-            return [self._fitted(item, items) for item in value]
+        parts = list(self._parts(value, schema, initial, set()))
+        if isinstance(value, dict) and any(map(_describes_fields, parts)):
+            return self._fitted_object(value, parts, initial if isinstance(initial, dict) else {})
+        for part in parts:
+            items = part.get("items")
+            if isinstance(value, list) and isinstance(items, Mapping):
+                value = [self._fitted(item, items) for item in value]
         return value
 
+    def _parts(
+        self, value: Any, schema: Any, initial: Any, seen: set[int]
+    ) -> Iterator[Mapping[str, Any]]:
+        """The schema and all that it applies to the same value, each once: there may be circles."""
+        if not isinstance(schema, Mapping) or id(schema) in seen:
+            return
+        seen.add(id(schema))
+        json_schema.looked_at_part()
+        yield schema
+        for other in self._applied(value, schema, initial):
+            yield from self._parts(value, other, initial, seen)
+
+    def _applied(self, value: Any, schema: Mapping[str, Any], initial: Any) -> Iterator[Any]:
+        if isinstance(schema.get("$ref"), str):
+            yield self._referred(schema["$ref"])
+        yield from schema.get("allOf", ())
+        for choices in (schema.get("anyOf", ()), schema.get("oneOf", ())):
+            yield from self._chosen(value, choices, initial)
+        if "if" in schema:
+            yield from self._branch(value, schema)
+        for name, other in schema.get("dependentSchemas", {}).items():
+            if isinstance(value, dict) and name in value:
+                yield other
+
+    def _chosen(self, value: Any, choices: Sequence[Any], initial: Any) -> list[Any]:
+        """Those that the value matches as it is, else the first that it can be fitted to."""
+        if matching := [choice for choice in choices if self._matches(value, choice)]:
+            return matching
+        for choice in choices:
+            if self._matches(self._fitted(value, choice, initial), choice):
+                return [choice]
+        return []
+
+    def _branch(self, value: Any, schema: Mapping[str, Any]) -> Iterator[Any]:
+        if self._matches(value, schema["if"]):
+            yield schema["if"]
+            yield schema.get("then")
+        else:
+            yield schema.get("else")
+
     def _fitted_object(
-        self, value: dict[str, Any], schema: Mapping[str, Any], initial: dict[str, Any]
+        self, value: dict[str, Any], parts: Sequence[Mapping[str, Any]], initial: dict[str, Any]
     ) -> dict[str, Any]:
-        declared = schema.get("properties", {})
+        required = {name for part in parts for name in part.get("required", ())}
+        declared = [name for part in parts for name in part.get("properties", {})]
         fitted = {}
-        for name, part in declared.items():
-            field = self._field(
-                name, value, part, initial, required=name in schema.get("required", ())
-            )
+        for name in dict.fromkeys((*declared, *value)):
+            described = [each for part in parts for each in _descriptions(part, name)]
+            if not described or False in described:
+                continue
+            field = self._field(name, value, described, initial, required=name in required)
             if field is not _NOTHING:
                 fitted[name] = field
-        for name in value.keys() - declared.keys():
-            part = _part_for_other(schema, name)
-            if part is not None:
-                fitted[name] = self._fitted(value[name], part)
         return fitted
 
     def _field(
         self,
         name: str,
         value: dict[str, Any],
-        part: Any,
+        described: Sequence[Any],
         initial: dict[str, Any],
         required: bool,
     ) -> Any:
         """What is stored if it matches, else the default, else nothing."""
         if name in value:
-            candidate = self._fitted(value[name], part, initial.get(name))
-            if self._matches(candidate, part):
+            candidate = value[name]
+            for each in described:
+                candidate = self._fitted(candidate, each, initial.get(name))
+            if all(self._matches(candidate, each) for each in described):
                 return candidate
-        resolved = self._resolved(part)
-        if isinstance(resolved, Mapping) and "default" in resolved:
-            return resolved["default"]
+        parts = [part for each in described for part in self._parts(_NOTHING, each, None, set())]
+        for part in parts:
+            if "default" in part:
+                return part["default"]
         if name in initial:
             return initial[name]
-        if required and isinstance(resolved, Mapping) and "properties" in resolved:
-            return self._fitted_object({}, resolved, {})
+        if required and any("properties" in part for part in parts):
+            return self._fitted_object({}, parts, {})
         return _NOTHING
 
     def _matches(self, value: Any, schema: Any) -> bool:
         return bool(self._validator.evolve(schema=schema).is_valid(value))
 
-    def _resolved(self, schema: Any) -> Any:
-        """Follow references within the schema; a circle of them leads nowhere."""
-        for _ in range(32):
-            reference = schema.get("$ref") if isinstance(schema, Mapping) else None
-            if not isinstance(reference, str) or not reference.startswith("#"):
-                return schema
-            schema = _pointed_at(self._root, reference[1:])
-        return {}
+    def _referred(self, reference: str) -> Any:
+        """What a reference means, if it stays within the schema."""
+        from referencing.exceptions import Unresolvable
+
+        try:
+            return self._resolver.lookup(reference).contents
+        except Unresolvable:
+            return None
 
 
 def _describes_fields(schema: Mapping[str, Any]) -> bool:
@@ -156,21 +194,19 @@ def _describes_fields(schema: Mapping[str, Any]) -> bool:
     )
 
 
-def _part_for_other(schema: Mapping[str, Any], name: str) -> Any:
-    """What describes a field that is not among the properties; None: it is unknown."""
-    for pattern, part in schema.get("patternProperties", {}).items():
-        if json_schema.found(pattern, name):
-            return part
-    others = schema.get("additionalProperties", False)
-    return None if others is False else others
-
-
-def _pointed_at(root: Any, pointer: str) -> Any:
-    for step in filter(None, pointer.split("/")):
-        name = step.replace("~1", "/").replace("~0", "~")
-        root = root[int(name)] if isinstance(root, list) else root[name]
-    return root
+def _descriptions(schema: Mapping[str, Any], name: str) -> list[Any]:
+    """What one schema says of the field: nothing, if it is unknown to it; False: it is refused."""
+    patterns = schema.get("patternProperties", {}).items()
+    found = [part for pattern, part in patterns if json_schema.found(pattern, name)]
+    if name in schema.get("properties", {}):
+        found.append(schema["properties"][name])
+    if found:
+        return found
+    return [schema["additionalProperties"]] if "additionalProperties" in schema else []
 
 
 def _dumped(value: Any) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:  # half a character, which only an escape can carry
+        return json.dumps(value, separators=(",", ":")).encode()

@@ -215,7 +215,7 @@ _DOUBLING = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in ra
 # becomes of {AAA: AAA}, and what is said of it.
 AAA = "a" * 40 + "!"
 ENDLESS: list[tuple[dict[str, Any], Any, str]] = [
-    ({"additionalProperties": {"pattern": "^(a+)+$"}}, None, "fails pattern"),
+    ({"additionalProperties": {"pattern": "^(a+)+$"}}, {}, "fails pattern"),
     ({"propertyNames": {"pattern": "^(a+)+$"}}, None, "fails pattern"),
     ({"patternProperties": {"^(a+)+$": {}}}, {}, ""),
     ({"patternProperties": {"^(a+)+$": {}}, "additionalProperties": False}, {}, "fails additional"),
@@ -224,6 +224,21 @@ ENDLESS: list[tuple[dict[str, Any], Any, str]] = [
     ({"$defs": _DOUBLING, "anyOf": [{"$ref": "#/$defs/d0"}]}, {AAA: AAA}, "too much work"),
 ]
 EMPTY = {"count": 0, "limits": {"most": 5}, "note": None}
+_A, _B = ({"properties": {name: {"type": "integer"}}} for name in "ab")
+_DEFS = {"$defs": {"b": _B | {"$anchor": "bee"}, "b b": _B, "five": {"type": "integer"}}}
+# Every way in which a schema describes a field "b" beside its own "a".
+APART: list[dict[str, Any]] = [
+    _A | {"allOf": [_B]},
+    {"allOf": [_A, _B]},
+    {"anyOf": [_A, _B]},
+    _A | {"anyOf": [_A, _B]},
+    _A | {"oneOf": [{"required": ["c"]}, _B | {"required": ["b"]}]},
+    _A | {"if": {"required": ["a"]}, "then": _B},
+    _A | {"if": {"required": ["c"]}, "else": _B},
+    _A | {"dependentSchemas": {"a": _B}},
+    *(_A | _DEFS | {"$ref": f"#{part}"} for part in ("/$defs/b", "/$defs/b%20b", "bee")),
+    _A | _DEFS | {"allOf": [{"$ref": "#/$defs/b"}]},
+]
 
 
 def fitted(value: object, schema: dict[str, Any] | None = None, initial: object = None) -> Any:
@@ -250,6 +265,37 @@ class TestDecoding:
         schema = {"type": "object", "patternProperties": {"^x-": {"type": "integer"}}}
         assert fitted({"x-a": 1, "y": 2}, schema) == {"x-a": 1}
         assert fitted({"a": 1}, {"type": "object", "additionalProperties": True}) == {"a": 1}
+
+    @pytest.mark.parametrize("schema", APART)
+    def test_a_field_is_known_wherever_the_schema_describes_it(
+        self, schema: dict[str, Any]
+    ) -> None:
+        """G7: what was stored by the rules of the schema is not lost."""
+        assert fitted({"a": 1, "b": 2, "old": 3}, schema) == {"a": 1, "b": 2}
+
+    def test_what_one_part_of_a_schema_refuses_no_other_brings_back(self) -> None:
+        schema = {"allOf": [_A | {"additionalProperties": False}, _B]}
+        assert fitted({"a": 1, "b": 2}, schema) == {"a": 1}
+
+    def test_a_choice_may_take_what_it_lacks_from_the_initial_state(self) -> None:
+        schema = {"oneOf": [_A | {"required": ["a", "b"]} | {"allOf": [_B]}, {"type": "string"}]}
+        assert fitted({"a": 1}, schema, {"a": 0, "b": 0}) == {"a": 1, "b": 0}
+
+    def test_a_default_beside_a_reference_counts(self) -> None:
+        schema = _DEFS | {"properties": {"n": {"$ref": "#/$defs/five", "default": 5}}}
+        assert fitted({}, schema) == {"n": 5}
+
+    def test_an_entry_that_does_not_match_costs_no_other(self) -> None:
+        integer = {"type": "integer"}
+        assert fitted({"x": 1, "y": "?"}, {"additionalProperties": integer}) == {"x": 1}
+        assert fitted({"x": 1, "y": "?"}, {"patternProperties": {".": integer}}) == {"x": 1}
+
+    def test_one_is_not_true(self) -> None:
+        schema = {"properties": {"on": {"type": "boolean", "default": True}}}
+        assert fitted({"on": 1}, schema)["on"] is True
+
+    def test_half_a_character_stays_what_it_is(self) -> None:
+        assert fitted({"a": "\ud800", "old": 1}, {"properties": {"a": {}}}) == {"a": "\ud800"}
 
     def test_a_field_that_does_not_match_gets_its_default(self) -> None:
         assert fitted({"count": "three", "name": 5}) == EMPTY
