@@ -107,7 +107,7 @@ class RedisCache:
         except Exception as error:
             # Whatever redis-py raises, of which there is much: a cache failure is never a failure.
             with suppress(Exception):
-                if self._url() != self._used_url:
+                if _is_lost(error) or self._url() != self._used_url:
                     await self._drop_client()
             raise CacheError(f"{type(error).__name__}: {error}") from error
 
@@ -121,6 +121,14 @@ class RedisCache:
         for client in to_close:
             with suppress(Exception):
                 await client.aclose()
+
+
+def _is_lost(error: Exception) -> bool:
+    """A client of a cluster asks only the nodes that it found last. When none of them is left, as
+    after a restart of all under new addresses, it must begin anew from the URL."""
+    from redis.exceptions import RedisClusterException
+
+    return isinstance(error, RedisClusterException)
 
 
 async def _blobs(client: Any, names: list[bytes]) -> Sequence[Any]:

@@ -4,7 +4,7 @@ import asyncio
 import ssl
 import subprocess
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -69,17 +69,41 @@ async def test_a_socket_file(tmp_path: Path) -> None:
         await works(f"unix://:{password_of(server)}@{path}?db=1")
 
 
+async def found_cluster(server: RedisServer) -> None:
+    """Make it a cluster of one."""
+    with redis_sync.Redis.from_url(server.url) as client:
+        client.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
+    for _ in range(100):
+        with redis_sync.Redis.from_url(server.url) as client:
+            if "cluster_state:ok" in str(client.execute_command("CLUSTER", "INFO")):
+                break
+            await asyncio.sleep(0.1)
+
+
 async def test_a_cluster() -> None:
     with RedisServer(settings={"cluster-enabled": "yes"}) as server:
-        with redis_sync.Redis.from_url(server.url) as client:
-            client.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
-        for _ in range(100):
-            with redis_sync.Redis.from_url(server.url) as client:
-                if "cluster_state:ok" in str(client.execute_command("CLUSTER", "INFO")):
-                    break
-                await asyncio.sleep(0.1)
+        await found_cluster(server)
         address = f"127.0.0.1:{server.port}"
         await works(f"redis+cluster://:{password_of(server)}@{address},{address}")
+
+
+async def test_a_cluster_that_comes_back_under_new_addresses_is_found_by_its_url() -> None:
+    """As behind the name of a service, when all its nodes are restarted."""
+    settings = {"cluster-enabled": "yes", "user": "both on >shared ~* +@all"}
+    with RedisServer(settings=settings) as old, RedisServer(settings=settings) as new:
+        hosts = f"127.0.0.1:{old.port},127.0.0.1:{new.port}"
+        cache = RedisCache(lambda: f"redis+cluster://both:shared@{hosts}", timeout_seconds=2.0)
+        await found_cluster(old)
+        new.stop()
+        await cache.ping()
+        old.stop()
+        new.start()
+        await found_cluster(new)
+        for _ in range(4):  # it finds a lost connection, then nobody left of all that it knew
+            with suppress(CacheError):
+                await cache.ping()
+        await cache.ping()
+        await cache.close()
 
 
 @pytest.fixture
