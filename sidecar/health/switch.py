@@ -387,8 +387,9 @@ def _publish(entities: Iterable[Vitals], judgement: Judgement) -> None:
         shown = metrics.ENTITIES(vitals.name, _TYPES[vitals.kind])
         if vitals.heartbeat_at:
             shown.heartbeat_at = vitals.heartbeat_at.timestamp()
-        if vitals.last_run_at:
-            shown.last_execution = vitals.last_run_at.timestamp()
+        # Postgres knows when a run began: one that we saw end is not moved back to that.
+        for sign in filter(None, (vitals.last_run_at, vitals.last_success_at)):
+            shown.last_execution = max(shown.last_execution or 0.0, sign.timestamp())
         if vitals.last_success_at:
             shown.last_success = vitals.last_success_at.timestamp()
         # None: paused, not overdue.

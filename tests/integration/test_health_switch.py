@@ -338,6 +338,30 @@ async def test_a_singleton_of_which_more_is_expected_is_not_late_at_once(cluster
     assert await look(60.0) == (60.0, True)  # no grace for the next leader, nor after a heartbeat
 
 
+async def test_the_last_execution_shows_the_last_sign_of_life(cluster: Cluster) -> None:
+    """A singleton's heartbeats, and the end of a run that succeeded: before a change of leader and
+    after it. An end that was seen here is not moved back to the beginning."""
+    await cluster.add_schedule("long", 3600)
+    await cluster.succeed("long")
+    await cluster.execute("UPDATE baton.execution SET last_run_at = now() - interval '1 hour'")
+    await cluster.execute(
+        "INSERT INTO baton.run (cluster_id, group_id, kind, name, tick, state, due_at, epoch,"
+        " attempt_started_at, heartbeat_at) VALUES (%(cluster_id)s, %(group_id)s, 'singleton',"
+        " 'coordinator', now(), 'running', now(), %(epoch)s, now() - interval '1 hour', now())",
+        epoch=EPOCH,
+    )
+    now = datetime.now(UTC).timestamp()
+    async with cluster.leading():
+        await _until(lambda: _by_name(cluster.switch).get("long"))
+        entities = metrics.ENTITIES
+        for shown in (entities("long", "cron"), entities("coordinator", "singleton")):
+            assert shown.last_execution == pytest.approx(now, abs=60)
+            shown.last_execution = now + 60  # as a run that ended sets it
+        beaten_at = _by_name(cluster.switch)["long"].heartbeat_at
+        await _until(lambda: _by_name(cluster.switch)["long"].heartbeat_at != beaten_at)
+        assert entities("long", "cron").last_execution == now + 60
+
+
 async def test_a_heartbeat_of_an_old_term_is_refused(cluster: Cluster) -> None:
     """G3"""
     await cluster.execute("UPDATE baton.term SET epoch = epoch + 1")
