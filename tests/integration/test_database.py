@@ -278,6 +278,36 @@ async def test_what_is_pinned_holds(
     assert rows == [{"found": "remote_apply"}]
 
 
+async def test_warming_up_in_a_crowd_opens_no_more_than_its_size(
+    open_database: Callable[..., Database], database_url: str
+) -> None:
+    """What is being opened counts too: a slot that comes free meanwhile is for what it leaves."""
+    with FaultProxy.before(database_url) as wire:
+        database = open_database(wire.url(database_url), size=4)
+
+        async def works(seconds: float) -> None:
+            async with database.transaction() as transaction:
+                await transaction.run(f"SELECT pg_sleep({seconds})")
+
+        first = [asyncio.create_task(works(1.0)) for _ in range(2)]
+        await _until(lambda: wire.connections == 2)
+        wire.delay(0.4)  # so that opening one takes its time
+        crowd = [asyncio.create_task(works(0.1)) for _ in range(2)]
+        await _until(lambda: wire.connections == 4)
+        most = 0
+        async with database.warm():
+            while not all(task.done() for task in (*first, *crowd)):
+                most = max(most, wire.connections)
+                await asyncio.sleep(0.01)
+        assert most == 4
+
+
+async def _until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not condition():  # noqa: ASYNC110 - nobody tells when a proxy is connected
+            await asyncio.sleep(0.01)
+
+
 async def test_while_warm_it_keeps_what_a_burst_needs(
     open_database: Callable[..., Database], monkeypatch: pytest.MonkeyPatch
 ) -> None:

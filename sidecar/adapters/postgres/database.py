@@ -178,7 +178,8 @@ class Database:
         except TimeoutError:
             raise StoreUnavailable(f"all {self._size} connections busy for {seconds:g} s") from None
         try:
-            if fresh or not self._idle:
+            # Others may have opened what was missing while this waited for its slot.
+            if not self._idle or (fresh and self._open < self._kept):
                 return await self._connect(seconds)
             # By turns among those that are kept; the others are left to grow old.
             return self._idle.pop(0 if len(self._idle) <= self._kept else -1)
@@ -213,10 +214,10 @@ class Database:
                     await self._give_back(await self._take(self._statement_seconds, fresh=True))
 
     async def _connect(self, seconds: float) -> _Pooled:
-        connection = await connect(self._url, purpose="pool", seconds=min(seconds, 3.0))
-        self._open += 1
-        settings = None
+        self._open += 1  # from now on: who else opens one must know
+        connection, settings = None, None
         try:
+            connection = await connect(self._url, purpose="pool", seconds=min(seconds, 3.0))
             (server,) = await fetch(connection, _SERVER, None, seconds)
             _refuse_standby(server)
             if behind_pooler(connection, server["pid"]):
@@ -228,7 +229,8 @@ class Database:
                 await fetch(connection, self._settings(local=False), None, seconds)
         except BaseException:
             self._open -= 1
-            await discard(connection)
+            if connection:
+                await discard(connection)
             raise
         pooled = _Pooled(connection, settings)
         connection.add_notice_handler(pooled.noticed)
