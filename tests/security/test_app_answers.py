@@ -207,11 +207,12 @@ def test_a_torn_connection_costs_a_term_and_nothing_else(played: Played) -> None
         request = schedules_pb2.SchedulesTriggerRequest(name=LAST)
         run_id = schedules.Trigger(request, timeout=10).run_id
 
-        def error() -> str:
+        def has_waited() -> bool:
             found = runs.Get(runs_pb2.RunsGetRequest(run_id=run_id), timeout=10).run
-            return found.error if found.state == runs_pb2.RUN_STATE_WAITING else ""
+            waits = (each for each in found.history if each.state == runs_pb2.RUN_STATE_WAITING)
+            return any(each.cause.startswith("UNAVAILABLE: ") for each in waits)
 
-        assert wait_until(error, 20).startswith("UNAVAILABLE: ")
+        wait_until(has_waited, 20, replica.describe)
         runs.Cancel(runs_pb2.RunsCancelRequest(run_id=run_id), timeout=10)
     ticks = _ticks(replica)
     wait_until(lambda: _epoch(replica) > played.epoch_after, 30, replica.describe)

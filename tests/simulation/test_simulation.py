@@ -12,7 +12,7 @@ from tests.simulation.planted import NoFence
 from tests.simulation.scenario import SEEDS, simulate
 from tests.simulation.takeover import CLEAN, FAULTS, measure
 
-_SLICES = 10
+_SLICES = 25  # none of them near the time limit of a test, on a busy machine either
 _REPLAYED = range(5, 9)
 
 
