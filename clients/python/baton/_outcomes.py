@@ -94,4 +94,4 @@ def _failed(failed: pb.Failed) -> pb.ExecuteResponse:
 
 def _text(text: object) -> str:
     """What can be sent: a file name, for one, may hold what UTF-8 cannot say."""
-    return str(text).encode(errors="replace").decode()
+    return "" if text is None else str(text).encode(errors="replace").decode()

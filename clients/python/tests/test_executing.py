@@ -69,6 +69,7 @@ def _raise(error: Exception) -> Callable[[Context], Any]:
         (_raise(Fail("never", state={"hunter2"})), pb.OUTCOME_FAILED, "unhandled TypeError"),
         (_raise(Fail("no \udcff")), pb.OUTCOME_FAILED, "no ?"),
         (_raise(Fail(OSError("gone"))), pb.OUTCOME_FAILED, "gone"),  # type: ignore[arg-type]
+        (_raise(Fail(None)), pb.OUTCOME_FAILED, ""),  # type: ignore[arg-type]
     ],
 )
 async def test_answers(
