@@ -121,13 +121,11 @@ class Leading:
         """Ends every term because the app stops; waits for it no longer than `timeout`."""
         self.stopping = True
         for term in self.terms.all():
-            self._endings[term.group] = asyncio.create_task(self._end_unasked(term))
+            self.terms.close(term.group, term.epoch)  # at once: its loss may be told meanwhile
+            ending = self._end(term, self._work[term].context, "SHUTDOWN")
+            self._endings[term.group] = asyncio.create_task(ending)
         if pending := [task for task in self._endings.values() if not task.done()]:
             await asyncio.wait(pending, timeout=timeout)
-
-    async def _end_unasked(self, term: Term) -> bool:
-        self.terms.close(term.group, term.epoch)
-        return await self._end(term, self._work[term].context, "SHUTDOWN")
 
     async def _end(self, term: Term, context: ClusterContext, reason: str) -> bool:
         work, context = self._work[term], replace(context, epoch=term.epoch, is_leader=False)

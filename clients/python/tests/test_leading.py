@@ -120,6 +120,18 @@ async def test_a_lose_hook_sees_its_own_term_however_that_ended():
     assert told[-1] == ClusterContext("test", "fake-runner", "default", False, epoch)
 
 
+async def test_an_app_that_stops_as_its_term_is_lost_ends_it_once(app: Baton, sidecar: FakeSidecar):
+    """The loss may be told between the decision to stop and its first step."""
+    told: list[str] = []
+    app.on_lose_leadership()(lambda context, reason: told.append(reason))
+    epoch = await sidecar.lead()
+    context = ClusterContext("test", "fake-runner", "default", False, epoch)
+    leading = app._leading
+    assert leading is not None
+    await asyncio.gather(leading.end_all(5), leading.lose(context, "RESIGNED", epoch=epoch))
+    assert len(told) == 1
+
+
 async def test_trust_ends_without_renewal(app: Baton, sidecar: FakeSidecar):
     """G1: is_leader is never true past the trust time; what runs is cancelled, no more begins."""
     begun: list[int] = []
