@@ -33,6 +33,7 @@ def test_the_report_tells_of_every_fault() -> None:
     assert "| never |" in page
     assert "| 2.00 / 4.00 |" in page
     assert "violation: [kept] G7: lost: k" in page
+    assert "Not judged: writes acknowledged during the fault" in page
 
 
 def test_the_plot_has_a_strip_for_every_fault_with_times() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from tests import charts
 from tests.acceptance.faults.catalogue import named
 from tests.acceptance.faults.run import Result
+from tests.lab.evidence import Terms
 from tests.lab.verdict import RULES
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -20,12 +21,13 @@ Written by `make faults`, which breaks a running cluster in {count} ways, one af
 hands what was seen to a checker that shares no code with the product. `make faults ONLY=disk-full`
 runs one.
 
-Each fault has servers and replicas of its own (three, unless it says otherwise, with the default
-timers). While it lasts, three schedules tick each second, a singleton counts in its state, every
-app writes and reads State, and probes ask each pod about ten times a second. Afterwards the cluster
-has to be well again, and the whole history is judged by {rules} rules, each of which is itself
-tested by seeded violations (`tests/unit/test_fault_checker.py`). A history in which nothing
-happened fails.
+Each fault has servers and replicas of its own (three, unless it says otherwise), with the default
+timers but for a drain of 5 s instead of 20 s and a time to live of 3 s in Redis instead of 30 s;
+Postgres runs without fsync, since processes are killed and never the machine. While it lasts, three
+schedules tick each second, a singleton counts in its state, every app writes and reads State, and
+probes ask each pod about ten times a second. Afterwards the cluster has to be well again, and the
+whole history is judged by {rules} rules, each of which is itself tested by seeded violations
+(`tests/unit/test_fault_checker.py`). A history in which nothing happened fails.
 
 {verdict}
 
@@ -128,12 +130,21 @@ def _details(results: Sequence[Result]) -> str:
             parts.append(f" Ticks: {said}.")
         for what, value in result.notes.items():
             parts.append(f" {what.capitalize()}: {value}.")
+        if unjudged := _unjudged(named(result.name).terms):
+            parts.append(f" Not judged: {unjudged}.")
         if result.exempt:
             rules = ", ".join(f"`{rule}`" for rule in result.exempt)
             parts.append(f" Not judged: {rules}; {result.exempt_because}.")
         parts.append("\n")
         parts += [f"  - violation: {text[:300]}\n" for text in result.violations[:10]]
     return "".join(parts)
+
+
+def _unjudged(terms: Terms) -> str:
+    """What physics takes from a write or a read while the fault lasts; see `verdict`."""
+    if terms.lossy:
+        return "writes acknowledged during the fault, which may be lost with the server"
+    return "reads of the leader during the fault, from a server that was replaced" * terms.behind
 
 
 def _times(samples: Sequence[float | None]) -> str:
