@@ -4,9 +4,10 @@
     Deferreds.Create   vs  the same
     Deferreds.Get      vs  SELECT of such a row
 
-A checkpoint locks its run and its term, looks whether the step is there, stores and counts it, in
-one statement. With one caller and with 64, each on a run of its own. Rounds of both sides take
-turns; the ratio is ours over the peer's (calls per second, the median of the rounds): 1 is as fast.
+Inside the sidecar: an app's gRPC call comes on top of it, as with State. A checkpoint locks its run
+and its term, looks whether the step is there, stores and counts it, in one statement. With one
+caller and with 64, each on a run of its own. Rounds of both sides take turns; the ratio is ours
+over the peer's (calls per second, the median of the rounds): 1 is as fast.
 Run alone: `python -m tests.bench.durable`.
 """
 
