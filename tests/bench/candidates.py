@@ -2,12 +2,14 @@
 
 A peer's candidate is a process behind a wire of its own, which writes a line when it begins to lead
 (or, where there is no leader, when it runs a tick). The victim is the one that wrote last; the time
-counts from the fault to the first line of another.
+counts from the fault to the first line of another. A fault comes at a random moment of a second:
+polls, pings and ticks have that period, and a round that begins with one must not end beside it.
 """
 
 from __future__ import annotations
 
 import json
+import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -26,7 +28,13 @@ from tests.lab.replica import Replica, Setup
 FAULTS = ("clean release", "kill -9", "SIGSTOP", "partition")
 NEVER_SECONDS = 60.0
 STOP_SECONDS = 20.0
+PERIOD_SECONDS = 1.0  # of all that these systems do again and again
 EACH_SECOND = {"one": {"count": 1, "seconds": list(range(60))}}
+
+
+def settle(seconds: float) -> None:
+    """Until at least then, and to a random moment of the period."""
+    time.sleep(seconds + random.uniform(0, PERIOD_SECONDS))
 
 
 class System(Protocol):
@@ -136,7 +144,7 @@ class PeerSystem:
 
     def _settled_leader(self) -> Candidate:
         """The one that wrote last, once all have had the time to join."""
-        time.sleep(self._settle)
+        settle(self._settle)
         assert all(candidate.child.running for candidate in self._candidates), self._logs()
         return max(self._candidates, key=lambda candidate: max(candidate.lines(), default=0.0))
 
@@ -170,7 +178,7 @@ class BatonSystem:
 
     def takeover(self, fault: str) -> float | None:
         leader = self._cluster.wait_for_leader()
-        time.sleep(2.5)
+        settle(2.5)
         since = boottime()
         _STRIKES[fault](leader)
         taken = self._cluster.wait_for_takeover(since, leader, timeout=NEVER_SECONDS)

@@ -4,11 +4,13 @@ Three candidates of each system on one Postgres (a database each); the time coun
 the moment the next one leads: for Baton, `OnBecomeLeader` in the next app; for River, the start of
 its periodic jobs on the new leader; for Effect cluster, the start of the singleton. Procrastinate
 and APScheduler 4 have no leader: there it is the time until a survivor runs the next tick of a task
-due each second. All systems run side by side, because nearly all of the time is waiting.
+due each second, half a second on average if nothing had happened. The fault comes at a random
+moment of a second. All systems run side by side, because nearly all of the time is waiting.
 """
 
 from __future__ import annotations
 
+import math
 import statistics
 import sys
 import tempfile
@@ -165,16 +167,23 @@ def section(parts: dict[str, Any]) -> Section:
         "Median seconds (worst, number of rounds); in brackets times Baton with its defaults.",
         table(rows),
         f"`never` means not within {NEVER_SECONDS:.0f} s. River has no setting for its election:"
-        " its defaults are its fastest. “Fastest safe” of Effect cluster: leases in a table instead"
-        " of advisory locks, with Baton's own timers (refresh 1 s, expiry 4 s); of APScheduler 4: a"
-        " lease of 4 s instead of 30 s.",
+        " its defaults are its fastest. “Fastest safe” are settings that give up a dead process as"
+        " soon as Baton's defaults do: of Effect cluster leases in a table instead of advisory"
+        " locks, with Baton's own timers (refresh 1 s, expiry 4 s); of APScheduler 4 a lease of 4 s"
+        " instead of 30 s and a clean-up each second instead of each 15 minutes.",
         "**What limits it.** Clean release: one NOTIFY, one statement for the epoch, one call into"
         " the app. Crash: the successor's grace (3.2 s after the last beat it saw), which is what"
         " makes two leaders impossible. Freeze and partition: the server ends the session 4 s after"
-        " its last statement, and up to 1 s passes until the next poll. Not measured, from their"
-        " documentation: a run that was under way when its process died is delivered again by Baton"
-        " at takeover, by River after an hour by default, by procrastinate and APScheduler 3 only"
-        " if the user writes that.",
+        " its last statement, and up to 1 s passes until the next poll. River's figures hold the"
+        " random pause of up to 1 s that a new leader makes before its periodic jobs. Effect"
+        " cluster's advisory locks are held for as long as Postgres keeps the session, long"
+        " after a runner was frozen or cut off. APScheduler 4 leaves a task's run to a dead"
+        " process until the clean-up, and runs no other of it meanwhile; a schedule that was being"
+        " worked on stays leased, even after a clean end: it depends on the moment.",
+        "Not measured, from their documentation and source: a run that was under way when its"
+        " process died is delivered again by Baton and (a persisted message) by Effect cluster at"
+        " takeover, by River after an hour by default, by procrastinate and APScheduler 3 only if"
+        " the user writes that, by APScheduler 4 by default not at all: it is abandoned.",
         _where_peers_win(systems),
     ]
     return Section("\n\n".join(text), _charts(systems))
@@ -192,7 +201,8 @@ def _cell(systems: dict[str, Any], title: str, fault: str) -> str:
     if not samples:
         return "not measured"
     if never := samples.count(None):
-        others = f"; else {min(s for s in samples if s):.2f}" if never < len(samples) else ""
+        known = [at for at in samples if at is not None]
+        others = f"; else {statistics.median(known):.2f}" if known else ""
         return f"never ({never} of {len(samples)}{others})"
     ours = _median(systems, BATON, fault)
     ratio = "" if title == BATON or not ours else f" [{statistics.median(samples) / ours:.1f}×]"
@@ -200,10 +210,12 @@ def _cell(systems: dict[str, Any], title: str, fault: str) -> str:
 
 
 def _median(systems: dict[str, Any], title: str, fault: str) -> float | None:
+    """None if there are no rounds, or if it is never."""
     part = systems.get(title)
-    if part is None or failed(part) or not part[fault] or None in part[fault]:
+    if part is None or failed(part) or not part[fault]:
         return None
-    return float(statistics.median(part[fault]))
+    median = statistics.median(math.inf if at is None else at for at in part[fault])
+    return None if median == math.inf else float(median)
 
 
 def _where_peers_win(systems: dict[str, Any]) -> str:
@@ -213,7 +225,9 @@ def _where_peers_win(systems: dict[str, Any]) -> str:
         for title in systems:
             theirs = _median(systems, title, fault)
             if ours and theirs and theirs < ours and not title.startswith("Baton"):
-                wins.append(f"{title} after {fault} ({theirs:.2f} s against {ours:.2f} s)")
+                rounds = systems[title][fault]
+                never = f", never in {n} of {len(rounds)}" if (n := rounds.count(None)) else ""
+                wins.append(f"{title} after {fault} ({theirs:.2f} s against {ours:.2f} s{never})")
     if not wins:
         return "**Where a peer is better:** in none of these."
     return (

@@ -313,15 +313,19 @@ def _where_peers_win(systems: dict[str, Any]) -> str:
         if title == BATON or failed(part):
             continue
         better = [
-            f"{SHOWN[kind]} due (p99 {part[kind]['p99_ms']:,.0f} ms against"
-            f" {ours[kind].get('p99_ms', 0):,.0f} ms)"
+            f"{SHOWN[kind]} due ({_p50_p99(part[kind])} against {_p50_p99(ours[kind])} ms)"
             for kind in SHOWN
-            if part[kind]["arrived"] >= part[kind]["expected"]
-            and part[kind]["p99_ms"] < ours[kind].get("p99_ms", float("inf"))
+            if ours[kind]["arrived"]
+            and part[kind]["arrived"] >= part[kind]["expected"]
+            and any(part[kind][share] < ours[kind][share] for share in ("p50_ms", "p99_ms"))
         ]
         if better:
             wins.append(f"{title}: {', '.join(better)}")
-    return f"**Where a peer is better:** {'; '.join(wins) or 'in none of these'}."
+    return f"**Where a peer is better** (p50 / p99): {'; '.join(wins) or 'in none of these'}."
+
+
+def _p50_p99(figures: dict[str, Any]) -> str:
+    return f"{figures['p50_ms']:,.0f} / {figures['p99_ms']:,.0f}"
 
 
 def _charts(systems: dict[str, Any]) -> dict[str, str]:

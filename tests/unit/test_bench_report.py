@@ -75,6 +75,24 @@ def test_a_peer_that_is_better_is_named():
     assert "peer after kill -9 (1.00 s against 4.00 s)" in text
 
 
+def test_a_peer_that_is_mostly_better_is_named_with_what_it_costs():
+    """A round without an end is no reason to hide the others, nor the best of them the typical."""
+    slow = {fault: [4.0] for fault in FAULTS}
+    mostly = {fault: [0.2, None, 0.8, 1.0, 0.9] for fault in FAULTS}
+    text = takeover.section({"systems": {takeover.BATON: slow, "peer": mostly}}).text
+    assert "| never (1 of 5; else 0.85) |" in text
+    assert "peer after kill -9 (0.90 s against 4.00 s, never in 1 of 5)" in text
+
+
+def test_a_peer_whose_ticks_are_mostly_sooner_is_named():
+    def part(p50: float, p99: float) -> dict[str, object]:
+        figures = {"expected": 9, "arrived": 9, "p50_ms": p50, "p99_ms": p99, "worst_ms": p99}
+        return {kind: {**figures, "burst_seconds": [1.0]} for kind in ticks.SHOWN}
+
+    text = ticks.section({ticks.BATON: part(8, 9), "peer": part(3, 27)}).text
+    assert "peer: 1 due (3 / 27 against 8 / 9 ms), 100 due" in text
+
+
 def test_lateness_is_counted_from_the_last_due_time_where_none_is_given():
     begin = 1_200_000.0
     assert begin % 60 == 0
