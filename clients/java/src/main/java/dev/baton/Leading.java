@@ -82,7 +82,11 @@ final class Leading {
     ReentrantLock lock = lock(group);
     lock.lockInterruptibly();
     try {
-      Optional<Term> term = terms.open(context, trustedUntil);
+      Optional<Term> term;
+      synchronized (endings) {
+        term = terms.open(context, trustedUntil);
+        term.ifPresent(opened -> endings.remove(group));
+      }
       if (term.isPresent()) {
         takeUp(term.get());
       }
@@ -94,10 +98,13 @@ final class Leading {
   /** Ends the term at once; completed when all has stopped, with whether the hook agreed. */
   CompletableFuture<Boolean> lose(ClusterContext context, LossReason reason, long epoch) {
     String group = context.group();
-    terms
-        .close(group, epoch)
-        .ifPresent(term -> endings.put(group, ending(term, context, reason)));
-    CompletableFuture<Boolean> ending = endings.get(group);
+    CompletableFuture<Boolean> ending;
+    synchronized (endings) { // a term that is closed has an ending, for whoever asks next
+      terms
+          .close(group, epoch)
+          .ifPresent(term -> endings.put(group, ending(term, context, reason)));
+      ending = endings.get(group);
+    }
     if (ending == null || epoch == 0 && ending.isDone()) {
       // A sidecar that makes contact must not be told of an old failure for ever.
       return CompletableFuture.completedFuture(true);

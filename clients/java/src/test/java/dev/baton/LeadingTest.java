@@ -18,6 +18,8 @@ import java.util.List;
 import java.util.OptionalLong;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.logging.Logger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -131,6 +133,8 @@ class LeadingTest {
     assertEquals(Status.Code.INTERNAL, codeOf(() -> lose(7)));
     assertEquals(Status.Code.INTERNAL, codeOf(() -> lose(7)));
     lose(0);
+    become(8, 3);
+    lose(7); // a newer term has begun since
   }
 
   /** Also one that was told of a newer term only, or that the app ends itself. */
@@ -146,6 +150,33 @@ class LeadingTest {
     become(8, 3);
     app.close();
     assertEquals(List.of("test 7", "test 8"), told);
+  }
+
+  /** G1: who tells a loss again, while a slow log holds it up, waits for its end all the same. */
+  @Test
+  void aLossToldTwiceIsAnsweredOnlyWhenAllHasStopped() throws Exception {
+    app.onLoseLeadership((it, reason) -> told.add("lost"));
+    become(7, 3);
+    CountDownLatch held = new CountDownLatch(1);
+    Logger log = Logger.getLogger("baton");
+    log.setFilter(
+        line -> {
+          if (line.getMessage().startsWith("no longer leading")) {
+            held.countDown();
+            assertTrue(Backoff.slept(Duration.ofMillis(500)));
+          }
+          return true;
+        });
+    try {
+      var first = CompletableFuture.runAsync(() -> lose(7));
+      held.await();
+      lose(7);
+      told.add("answered");
+      first.get();
+    } finally {
+      log.setFilter(null);
+    }
+    assertEquals(List.of("lost", "answered"), told);
   }
 
   /** The hooks of two terms never overlap, even if the end of the first got lost. */
