@@ -101,13 +101,19 @@ def guarded_unary(
 
 
 def guarded_stream(
-    method: Callable[[Any, Any], AsyncIterator[Any]], decode: Decode
+    method: Callable[[Any, Any], AsyncIterator[Any] | Awaitable[None]], decode: Decode
 ) -> Callable[[bytes, grpc.aio.ServicerContext[Any, Any]], AsyncIterator[Any]]:
+    """Of either kind: one that yields, or one that writes to the context, as gRPC's own do."""
+
     async def call(
         request: bytes, context: grpc.aio.ServicerContext[Any, Any]
     ) -> AsyncIterator[Any]:
         try:
-            async for message in method(_decoded(request, decode), context):
+            answers = method(_decoded(request, decode), context)
+            if isinstance(answers, Awaitable):
+                await answers
+                return
+            async for message in answers:
                 yield message
         except Exception as error:
             await _refused(context, error)
