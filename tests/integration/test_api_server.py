@@ -1,7 +1,8 @@
-"""The server of the API by itself: gRPC's own services on it."""
+"""The server of the API by itself: gRPC's own services on it, and its socket file."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -52,3 +53,20 @@ async def test_its_health_can_be_watched(address: str, new_server: Callable[[], 
         watch = await _watched(address, stack)
         await server.stop(0.2)
         assert (await watch.read()).status == NOT_SERVING
+
+
+async def test_one_that_ends_leaves_the_socket_file_of_its_successor(
+    address: str, new_server: Callable[[], ApiServer]
+) -> None:
+    """It listens no more as soon as it begins to stop, and waits for its calls afterwards."""
+    old, new = new_server(), new_server()
+    await old.start()
+    async with AsyncExitStack() as stack:
+        watch = await _watched(address, stack)
+        ending = asyncio.create_task(old.stop(1.0))
+        assert (await watch.read()).status == NOT_SERVING
+        await asyncio.sleep(0.1)
+        await new.start()
+        await ending
+        await old.stop(0)  # as at the end of the process
+        await _watched(address, stack)

@@ -82,10 +82,13 @@ class ApiServer:
 
     async def stop(self, grace_seconds: float) -> None:
         await self._health.enter_graceful_shutdown()
-        await self._server.stop(grace_seconds)
-        if self._socket_file:
+        # While we still listen there. Afterwards, which is before the last call has ended, it may
+        # be a successor's.
+        path, self._socket_file = self._socket_file, None
+        if path:
             with suppress(OSError):
-                self._socket_file.unlink()
+                path.unlink()
+        await self._server.stop(grace_seconds)
 
     def _in_use(self, problem: str) -> AddressInUse:
         return AddressInUse(f"api.address: cannot listen on {self._address}: {problem}")
