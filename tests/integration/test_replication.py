@@ -31,8 +31,12 @@ def primary() -> Iterator[PostgresServer]:
 
 @pytest.fixture
 async def group_id(primary: PostgresServer) -> int:
-    await migrate(primary.url, "baton")
-    async with _pool(primary.url) as database:
+    return await _joined(primary)
+
+
+async def _joined(server: PostgresServer) -> int:
+    await migrate(server.url, "baton")
+    async with _pool(server.url) as database:
         membership = Membership(database, runner_id="a-1", host="a", version="1")
         identity = await membership.join("orders", "", ["default"])
     return identity.groups["default"]
@@ -141,6 +145,41 @@ async def test_a_takeover_that_did_not_wait_for_its_standby_is_none(
         with pytest.raises(StoreUnavailable, match="not replicated"):
             await _led(lock, group_id)
         await cancelling
+
+
+class AgedServer(PostgresServer):
+    """One that has used up nearly all its numbers of transactions."""
+
+    def age(self) -> None:
+        self.stop()
+        pages = 2**20  # transactions in a file of their outcomes
+        number = (2**31 - 30_000_000) // pages
+        self._write(self.data_dir / "pg_xact" / f"{number:04X}", "\0" * (pages // 4))
+        reset = self._spawn(
+            [self.binaries.bin_dir / "pg_resetwal", "-f", "-x", str(number * pages), self.data_dir]
+        )
+        assert reset.wait() == 0, self._log_tail()
+        self.start()
+
+
+async def test_a_warning_of_an_overdue_vacuum_is_no_cancelled_wait() -> None:
+    """G10: Postgres gives it with every write, for weeks perhaps, and all of them are safe."""
+    with AgedServer(settings={"fsync": "off"}) as server:
+        group_id = await _joined(server)
+        server.age()
+        with psycopg.connect(server.url) as connection:
+            warnings: list[str | None] = []
+            connection.add_notice_handler(lambda notice: warnings.append(notice.sqlstate))
+            # Keeps the server from the vacuum that it begins by itself.
+            connection.execute("LOCK TABLE baton.meta IN SHARE UPDATE EXCLUSIVE MODE")
+            connection.execute("SELECT pg_current_xact_id()")
+            assert warnings == ["01000"]
+            async with _session(server.url) as lock, _pool(server.url) as database:
+                taken = await _led(lock, group_id)
+                pinged = await lock.execute(Ping((group_id,), (taken.epoch,)))
+                assert pinged == Pinged(frozenset({group_id}))
+                await _single(database, group_id)
+                await _in_transaction(database, group_id)
 
 
 async def test_epochs_rise_over_a_failover_that_lost_them(

@@ -49,6 +49,9 @@ PINNED: Mapping[str, str] = {
     "statement_timeout": "0",
 }
 _UNREPLICATED = ("01000", "57P01")  # a warning without a code of its own; by an administrator
+# That a VACUUM is overdue has no code of its own either, and is said with every write for as long
+# as forty million more transactions are possible.
+_VACUUM_OVERDUE = ("GetNewTransactionId", "GetNewMultiXactId")
 _FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 
@@ -234,7 +237,11 @@ def behind_pooler(connection: Connection, backend_pid: int) -> bool:
 
 def perhaps_only_here(notice: psycopg.errors.Diagnostic) -> bool:
     """A wait for synchronous replication was cancelled: committed here, perhaps nowhere else."""
-    return notice.severity_nonlocalized == "WARNING" and notice.sqlstate in _UNREPLICATED
+    return (
+        notice.severity_nonlocalized == "WARNING"
+        and notice.sqlstate in _UNREPLICATED
+        and notice.source_function not in _VACUUM_OVERDUE
+    )
 
 
 def _one_line(error: BaseException) -> str:
