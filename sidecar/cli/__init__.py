@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.metadata import version
+from io import TextIOWrapper
 
 _DESCRIPTION = """\
 Baton lets an app run on many pods with zero coordination code. One sidecar sits next to each
@@ -27,6 +28,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     # gRPC's C core writes lines of its own to stderr; it reads this when it is first imported.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    if isinstance(sys.stdout, TextIOWrapper):
+        # As stderr is: a name that the terminal's encoding does not know is shown all the same.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         code = int(import_module(f"sidecar.cli.{options.module}").main(options))
         if sys.stdout:  # None: it was closed from the start

@@ -115,6 +115,18 @@ def test_a_path_that_is_not_utf_8_is_shown_all_the_same() -> None:
     assert ended.stdout == f"/\\udcff:0: {problem}\n"
 
 
+def test_what_the_terminal_has_no_characters_for_is_shown_all_the_same(tmp_path: Path) -> None:
+    """G11: a locale of Latin-1 or ASCII is no reason for a traceback."""
+    (tmp_path / "f").write_text("cluster: 订单\n")
+    command = [sys.executable, "-m", "sidecar", "check", "--config", "f"]
+    latin = {**os.environ, "PYTHONIOENCODING": "latin-1"}
+    ended = subprocess.run(
+        command, check=False, capture_output=True, timeout=60, env=latin, cwd=tmp_path
+    )
+    assert (ended.returncode, ended.stderr) == (2, b"")
+    assert ended.stdout.startswith(b'f:1: cluster: "\\u8ba2\\u5355" is not a name; ')
+
+
 @pytest.mark.parametrize(
     "arguments",
     [["status"], ["drain"], ["resign", "g"], ["pause", "x"], ["runs"], ["trigger", "x"]],
