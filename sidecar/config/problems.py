@@ -4,10 +4,12 @@ Guarantee: a problem fits on one line, whatever the user wrote, and repeats no s
 only shown through `shown`, and never for settings that may hold one.
 """
 
+import re
 from dataclasses import dataclass
 
 ENVIRONMENT = "environment"
 _SHOWN_MAX = 60
+_PASSWORD = re.compile(r"\b(password\s*=\s*)('(?:[^'\\]|\\.)*'?|\S+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +45,11 @@ class Refused(ValueError):
 
 
 def shown(value: str) -> str:
-    """The value for use in a message: quoted, cut where it is long, no password of a URL in it."""
+    """The value for use in a message: quoted, cut where it is long, without the password that a URL
+    or a key=value string of Postgres holds."""
     scheme, _, rest = value.partition("://")
     if "@" in rest:
         value = f"{scheme}://***@{rest.rpartition('@')[2]}"
+    value = _PASSWORD.sub(r"\g<1>***", value)
     text = value if len(value) <= _SHOWN_MAX else value[:_SHOWN_MAX] + "…"
     return f'"{text}"'
