@@ -3,8 +3,8 @@
 Matching fields are taken, new fields get their defaults, unknown fields are dropped. What the
 schema allows explicitly (`additionalProperties`, `patternProperties`) is not unknown. A field that
 does not match gets its default too, or is dropped if it may be missing; where neither helps, the
-bytes cannot be decoded, and the caller falls back to the initial state. Without a schema bytes are
-opaque.
+bytes cannot be decoded, and the caller falls back to the initial state. That is never the end of
+what matches the schema as it is. Without a schema bytes are opaque.
 
 References stay inside the schema: nothing is ever fetched. jsonschema is imported on first use.
 """
@@ -75,6 +75,8 @@ class _Fit:
         try:
             fitted = self._fitted(value, self._schema, initial)
             problem = next(iter(self._validator.iter_errors(fitted)), None)
+            if problem is not None and self._matches(value, self._schema):
+                return value  # a default may go with nothing that is there: as it is, it is right
         except json_schema.TooCostly:
             raise
         except Exception as error:

@@ -285,6 +285,13 @@ class TestDecoding:
         schema = _DEFS | {"properties": {"n": {"$ref": "#/$defs/five", "default": 5}}}
         assert fitted({}, schema) == {"n": 5}
 
+    def test_what_matches_is_not_lost_for_what_would_be_added(self) -> None:
+        """G7: each of the two has a default, and there may be one of them only."""
+        defaults = {"properties": {name: {"default": 0} for name in "ab"}}
+        schema = defaults | {"oneOf": [{"required": ["a"]}, {"required": ["b"]}]}
+        assert fitted({"b": 2}, schema) == {"b": 2}
+        assert fitted({"a": 1}, {"properties": {"b": {"type": "string", "default": 0}}}) == {"a": 1}
+
     def test_an_entry_that_does_not_match_costs_no_other(self) -> None:
         integer = {"type": "integer"}
         assert fitted({"x": 1, "y": "?"}, {"additionalProperties": integer}) == {"x": 1}
