@@ -84,6 +84,8 @@ def postgres_url(text: str) -> str:
         return _conninfo(text)
     if match[1] not in ("postgresql", "postgres"):
         raise ValueError("has a scheme that is not Postgres's")
+    if " " in text.strip():
+        raise ValueError("holds a space (it is written %20)")
     authority = re.split(r"[/?]", text[match.end() :], maxsplit=1)[0]
     _authority(authority, socket_hosts=True)
     _percent(text)

@@ -228,9 +228,8 @@ class Secret:
         return SecretSource.of(text)
 
     def parse_file(self, path: str) -> SecretSource:
-        source = _readable(path, "a file that holds " + self.allowed)
-        self._checked(source.read())
-        return source
+        self._checked(_readable(path, "a file that holds " + self.allowed).read())
+        return SecretSource.from_file(path, self._checked)
 
     def _checked(self, text: str) -> None:
         if not text.isprintable() or len(text) > TEXT_LENGTH_MAX:

@@ -1,9 +1,11 @@
 """A secret that never shows itself, from a text or from a file that may change.
 
 Guarantee: neither `repr`, `str` nor an error holds the secret. A file is read anew at each
-`read()`, so a rotated secret is used at the next connect without a restart.
+`read()`, so a rotated secret is used at the next connect without a restart; and checked anew, so
+that no library gets to see, and to quote in an error, what it cannot understand.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -12,23 +14,28 @@ _BYTES_MAX = 64 * 1024
 
 
 class SecretUnreadable(OSError):
-    """The file of a secret is missing, empty, too large or not text; try again later."""
+    """The file of a secret is missing, empty, too large, not text or holds something else than it
+    should; try again later."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SecretSource:
-    """Exactly one of the two is set, or neither: then there is no secret."""
+    """Exactly one of text and path is set, or neither: then there is no secret.
+
+    `check` raises ValueError, with a sentence that hides it, for what the file may not hold.
+    """
 
     text: str = field(default="")
     path: Path | None = None
+    check: Callable[[str], object] | None = field(default=None, compare=False)
 
     @classmethod
     def of(cls, text: str) -> Self:
         return cls(text=text)
 
     @classmethod
-    def from_file(cls, path: str | Path) -> Self:
-        return cls(path=Path(path))
+    def from_file(cls, path: str | Path, check: Callable[[str], object] | None = None) -> Self:
+        return cls(path=Path(path), check=check)
 
     @property
     def is_set(self) -> bool:
@@ -39,7 +46,15 @@ class SecretSource:
 
     def read(self) -> str:
         """The secret as it is now, without surrounding white space; empty if there is none."""
-        return self.text if self.path is None else _read(self.path)
+        if self.path is None:
+            return self.text
+        text = _read(self.path)
+        try:
+            if self.check:
+                self.check(text)
+        except ValueError as error:
+            raise SecretUnreadable(str(error)) from None
+        return text
 
     def read_token(self) -> str:
         """The secret as the metadata of a call carries it: gRPC sends nothing but such text."""

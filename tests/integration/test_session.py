@@ -131,6 +131,7 @@ async def test_a_connection_to_a_server_that_takes_no_writes_is_ended(database_u
     [
         pytest.param(None, "the file of the Postgres URL cannot be read: No such", id="missing"),
         pytest.param(b"", "the file of the Postgres URL is empty", id="empty"),
+        pytest.param(b"hunter2", "^the Postgres URL cannot be understood$", id="a password"),
         pytest.param(b"postgresql://u@" + b"a" * 70 + b"/d", "label too long", id="no host's name"),
     ],
 )

@@ -282,6 +282,25 @@ class TestSecrets:
         assert "is not one line of printable ASCII" in str(problem)
         assert content not in str(problem)
 
+    @pytest.mark.parametrize(
+        "content", ["hunter2", "S://u:hun@ter2@h", "S://u:hun/ter2@h", "S://u:hun%ter2@h"]
+    )
+    @pytest.mark.parametrize("scheme", ["postgresql", "redis"])
+    def test_a_file_that_holds_something_else_since_is_not_repeated(
+        self, tmp_path: Path, scheme: str, content: str
+    ) -> None:
+        """G12: libpq and redis-py quote what they do not understand, in the log and to callers."""
+        file = tmp_path / "url"
+        file.write_text(f"{scheme}://h")
+        name = "BATON_REDIS_URL_FILE" if scheme == "redis" else "BATON_POSTGRES_DIRECT_URL_FILE"
+        found = load(None, {"BATON_CLUSTER": "a", "BATON_POSTGRES_URL": URL, name: str(file)})
+        source = found.redis.url if scheme == "redis" else found.postgres.direct_url
+        assert source.read() == f"{scheme}://h"
+        file.write_text(content.replace("S", scheme))
+        with pytest.raises(SecretUnreadable) as caught:
+            source.read()
+        assert not re.search("hun|ter", str(caught.value))
+
     def test_tokens_come_from_files(self, tmp_path: Path) -> None:
         (tmp_path / "token").write_text("hunter2\n")
         found = loaded(tmp_path, f"cluster: a\napi: {{token_file: {tmp_path}/token}}")

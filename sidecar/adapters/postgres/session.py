@@ -82,7 +82,7 @@ async def connect(
         clear_frames(error.__traceback__)
         if isinstance(error, asyncio.CancelledError):
             raise
-        problem = _one_line(error) or "no connection in time"
+        problem = _told(error)
     if connection is None:
         raise StoreUnavailable(problem)
     connection.adapters.register_loader("timestamptz", _NearestInstant)
@@ -242,6 +242,13 @@ def perhaps_only_here(notice: psycopg.errors.Diagnostic) -> bool:
         and notice.sqlstate in _UNREPLICATED
         and notice.source_function not in _VACUUM_OVERDUE
     )
+
+
+def _told(error: BaseException) -> str:
+    """Why there is no connection. What libpq does not understand of a URL it quotes: a password."""
+    if isinstance(error, psycopg.ProgrammingError):
+        return "the Postgres URL cannot be understood"
+    return _one_line(error) or "no connection in time"
 
 
 def _one_line(error: BaseException) -> str:
