@@ -22,6 +22,7 @@ class Token:
         self._source = source
         self._value = ""
         self._stamp: object = None
+        self._problem = ""
 
     @property
     def required(self) -> bool:
@@ -33,9 +34,11 @@ class Token:
             try:
                 self._value = self._source.read_token()
             except SecretUnreadable as error:
-                log.warning("token_unreadable", problem=str(error))
+                if str(error) != self._problem:  # every call asks
+                    self._problem = str(error)
+                    log.warning("token_unreadable", problem=self._problem)
             else:
-                self._stamp = stamp
+                self._stamp, self._problem = stamp, ""
                 add_secret(self._value)
         return self._value
 

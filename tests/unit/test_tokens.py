@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from sidecar.adapters.tokens import METADATA_KEY, Token
 from sidecar.config import SecretSource
@@ -55,6 +56,18 @@ def test_while_the_file_is_away_the_last_one_holds(file: Path) -> None:
     assert token.read() == "first"
     file.unlink()
     assert token.accepts(((METADATA_KEY, "first"),))
+
+
+def test_a_file_that_cannot_be_read_is_told_once(file: Path) -> None:
+    """And not with each call, of which there may be thousands a second."""
+    token = Token(SecretSource.from_file(file))
+    with capture_logs() as told:
+        for content in ("", "two\nlines", "second", ""):
+            file.write_text(content)
+            for _ in range(3):
+                token.read()
+    empty, lines = "is empty", "is not one line of printable ASCII"
+    assert [line["problem"] for line in told] == [empty, lines, empty]
 
 
 @pytest.mark.parametrize("content", ["two\nlines", "tökén", "a\tb", "a\x00b"])
