@@ -89,7 +89,10 @@ class _Fit:
 
     def _fitted(self, value: Any, schema: Any, initial: Any = None) -> Any:
         parts = list(self._parts(value, schema, initial, set()))
-        if isinstance(value, dict) and any(map(_describes_fields, parts)):
+        # A condition asks for some fields; it does not say that there are no others.
+        conditions = {id(part.get("if")) for part in parts}
+        declaring = (part for part in parts if id(part) not in conditions)
+        if isinstance(value, dict) and any(map(_describes_fields, declaring)):
             return self._fitted_object(value, parts, initial if isinstance(initial, dict) else {})
         for part in parts:
             items = part.get("items")

@@ -273,6 +273,12 @@ class TestDecoding:
         """G7: what was stored by the rules of the schema is not lost."""
         assert fitted({"a": 1, "b": 2, "old": 3}, schema) == {"a": 1, "b": 2}
 
+    def test_a_condition_makes_no_field_unknown(self) -> None:
+        """G7: it is the only part of the schema that names one."""
+        value, condition = {"a": 1, "x": 2}, _A | {"required": ["a"]}
+        assert fitted(value, {"if": condition, "then": {"minProperties": 1}}) == value
+        assert fitted(value, _B | {"if": condition}) == {"a": 1}
+
     def test_what_one_part_of_a_schema_refuses_no_other_brings_back(self) -> None:
         schema = {"allOf": [_A | {"additionalProperties": False}, _B]}
         assert fitted({"a": 1, "b": 2}, schema) == {"a": 1}
