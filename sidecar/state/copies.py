@@ -17,9 +17,9 @@ from typing import Protocol, TypeVar
 import structlog
 
 from sidecar import metrics
+from sidecar.batching import Batcher
 from sidecar.model.errors import LimitExceeded, SidecarError
 from sidecar.model.state_words import Address, Cached, CacheError, Reading, Record
-from sidecar.state.batching import Batcher
 from sidecar.state.freshness import DatabaseClock, Floors
 from sidecar.state.ports import Cache, Truth
 

@@ -13,6 +13,7 @@ Guarantees:
 from collections.abc import Callable
 from dataclasses import replace
 
+from sidecar.batching import Batcher
 from sidecar.model.errors import (
     Conflict,
     Fenced,
@@ -32,7 +33,6 @@ from sidecar.model.state import (
 )
 from sidecar.model.state_schema import StatePolicy
 from sidecar.model.state_words import Address, Delete, Page, Put, Reading, Record
-from sidecar.state.batching import Batcher
 from sidecar.state.copies import READ_BATCH, Copies
 from sidecar.state.failures import Failures
 from sidecar.state.hinting import CoalescedHints

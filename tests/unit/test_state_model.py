@@ -1,8 +1,6 @@
-"""The pure rules of state: keys, limits, batches, and fitting stored bytes to a schema."""
+"""The pure rules of state: keys, limits, and fitting stored bytes to a schema."""
 
-import asyncio
 import json
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -15,7 +13,6 @@ from sidecar.config.schemas import schema_problem, value_problem
 from sidecar.model.errors import (
     FailedPrecondition,
     InvalidArgument,
-    LimitExceeded,
     SchemaDecodeFailed,
 )
 from sidecar.model.run import RunRef
@@ -29,7 +26,6 @@ from sidecar.model.state import (
 )
 from sidecar.model.state_schema import decoded, initial_state
 from sidecar.model.state_words import Delete, Owner, Put
-from sidecar.state.batching import Batcher
 from tests.state_lab import Policy
 
 RUN = RunRef(1, 1, 1)
@@ -111,85 +107,6 @@ KEY_CHARACTERS = st.characters(exclude_categories=["Cs", "Cc"], exclude_characte
 def test_a_prefix_is_a_range(prefix: str, key: str) -> None:
     inside = prefix.encode() <= key.encode() < prefix_end(prefix).encode()
     assert inside == key.startswith(prefix)
-
-
-class TestBatcher:
-    async def test_one_alone_goes_at_once(self) -> None:
-        batches: list[list[str]] = []
-
-        async def run(items: Sequence[str]) -> list[str]:
-            batches.append(list(items))
-            await asyncio.sleep(0)
-            return [item.upper() for item in items]
-
-        batcher = Batcher(run, name_of=str, lanes=1)
-        assert await batcher("a") == "A"
-        answers = await asyncio.gather(*(batcher(name) for name in "bcdebb"))
-        assert answers == list("BCDEBB")
-        # The first went alone; the others together, but never two of a name.
-        assert batches == [["a"], ["b", "c", "d", "e"], ["b"], ["b"]]
-
-    async def test_batches_are_bounded(self) -> None:
-        sizes: list[int] = []
-
-        async def run(items: Sequence[int]) -> Sequence[int]:
-            sizes.append(len(items))
-            await asyncio.sleep(0)
-            return items
-
-        batcher = Batcher(run, name_of=str, bytes_of=lambda item: 40, bytes_max=100, lanes=1)
-        await asyncio.gather(*(batcher(number) for number in range(10)))
-        assert max(sizes) == 3
-
-    async def test_a_failure_reaches_all_of_the_batch_and_no_more(self) -> None:
-        async def run(items: Sequence[str]) -> Sequence[str]:
-            await asyncio.sleep(0)
-            if "bad" in items:
-                raise InvalidArgument("key", "bad")
-            return items
-
-        batcher = Batcher(run, name_of=str, lanes=1)
-        first = asyncio.create_task(batcher("good"))
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        others = [asyncio.create_task(batcher(name)) for name in ("bad", "unlucky")]
-        await asyncio.wait({first, *others})
-        assert first.result() == "good"
-        assert all(isinstance(task.exception(), InvalidArgument) for task in others)
-        assert await batcher("later") == "later"
-
-    async def test_what_waits_is_bounded(self) -> None:
-        """G11: refused with a clear error, not suffered."""
-        gate = asyncio.Event()
-
-        async def run(items: Sequence[int]) -> Sequence[int]:
-            await gate.wait()
-            return items
-
-        batcher = Batcher(run, name_of=str, bytes_of=lambda _: 2**20, bytes_max=2**22, lanes=1)
-        for _ in range(2):  # what was answered makes room
-            gate.clear()
-            tasks = [asyncio.create_task(batcher(number)) for number in range(40)]
-            await asyncio.sleep(0)
-            gate.set()
-            answers = await asyncio.gather(*tasks, return_exceptions=True)
-            refused = [answer for answer in answers if isinstance(answer, LimitExceeded)]
-            assert len(refused) == 8
-
-    async def test_one_that_gives_up_takes_nobody_along(self) -> None:
-        gate = asyncio.Event()
-
-        async def run(items: Sequence[str]) -> Sequence[str]:
-            await gate.wait()
-            return items
-
-        batcher = Batcher(run, name_of=str, lanes=1)
-        tasks = [asyncio.create_task(batcher(name)) for name in "abc"]
-        await asyncio.sleep(0)
-        tasks[0].cancel()
-        tasks[1].cancel()
-        gate.set()
-        assert await tasks[2] == "c"
 
 
 SCHEMA: dict[str, Any] = {

@@ -5,13 +5,14 @@ Guarantees:
   others gather;
 - a batch begins after every call in it: a read in it sees all that was acknowledged before that
   call;
-- no two items of a batch have the same name;
+- no two items of a batch have the same name, and all are of one kind; what has no name may come
+  more than once;
 - a caller that gives up takes nobody else's answer with it.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from typing import Generic, TypeVar
 
 from sidecar.model.errors import LimitExceeded
@@ -29,7 +30,8 @@ class Batcher(Generic[In, Out]):
         self,
         run: Callable[[Sequence[In]], Awaitable[Sequence[Out]]],
         *,
-        name_of: Callable[[In], str],
+        name_of: Callable[[In], Hashable] = lambda _: None,
+        kind_of: Callable[[In], Hashable] = lambda _: None,
         bytes_of: Callable[[In], int] = lambda _: 0,
         size: int = 128,
         bytes_max: int = 4 * 1024 * 1024,
@@ -37,6 +39,7 @@ class Batcher(Generic[In, Out]):
     ) -> None:
         self._run = run
         self._name_of = name_of
+        self._kind_of = kind_of
         self._bytes_of = bytes_of
         self._size = size
         self._bytes_max = bytes_max
@@ -56,7 +59,7 @@ class Batcher(Generic[In, Out]):
         self._waiting_bytes += self._bytes_of(item)
         if self._busy < self._lanes:
             self._busy += 1
-            task = asyncio.create_task(self._drain(), name="state.batch")
+            task = asyncio.create_task(self._drain(), name="batch")
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
         return await answer
@@ -87,21 +90,23 @@ class Batcher(Generic[In, Out]):
     def _next(self) -> list[tuple[In, asyncio.Future[Out]]]:
         batch: list[tuple[In, asyncio.Future[Out]]] = []
         left: deque[tuple[In, asyncio.Future[Out]]] = deque()
-        names: set[str] = set()
+        names: set[Hashable] = set()
         room = self._bytes_max
-        # The limit on `left` keeps one hot name from making each batch walk the whole queue.
+        # The limit on `left` keeps a hot name or kind from making each batch walk the whole queue.
         while self._waiting and len(batch) + len(left) < 2 * self._size and len(batch) < self._size:
             if batch and room <= 0:
                 break
             item, answer = self._waiting.popleft()
             name, item_bytes = self._name_of(item), self._bytes_of(item)
-            if name in names and not answer.done():
+            apart = name in names or (batch and self._kind_of(item) != self._kind_of(batch[0][0]))
+            if apart and not answer.done():
                 left.append((item, answer))
                 continue
             self._waiting_bytes -= item_bytes
             if answer.done():
                 continue
-            names.add(name)
+            if name is not None:
+                names.add(name)
             batch.append((item, answer))
             room -= item_bytes
         self._waiting.extendleft(reversed(left))
