@@ -18,6 +18,7 @@ from typing import Protocol
 import structlog
 
 from sidecar import metrics
+from sidecar.batching import Batcher
 from sidecar.model.deferred import (
     Deferred,
     DeferredState,
@@ -47,6 +48,7 @@ POLL_SECONDS = 5.0
 _RETRY_SECONDS = 1.0  # after a poll that failed
 _ASKED_MAX = 1000  # ids per statement
 _ANSWERED_MAX = 16  # per statement: each may carry 1 MiB
+_READ_MAX = 32  # likewise
 _PRUNED_MAX = 500  # per statement
 _TICK_SECONDS = 0.01  # the database's clock and ours need not agree on the very moment of expiry
 
@@ -55,7 +57,10 @@ class Store(Protocol):
     """Postgres. All raise StoreUnavailable while it is away."""
 
     async def create(self, name: str, run: RunRef | None, ttl_seconds: float | None) -> str: ...
-    async def get(self, id_: bytes) -> Deferred | None: ...
+    async def get(self, ids: Sequence[bytes]) -> Sequence[Deferred | SidecarError | None]:
+        """Each of `ids` as it is, in their order."""
+        ...
+
     async def ended(self, ids: Sequence[bytes], limit: int) -> list[Deferred]:
         """Those of `ids` that are no longer pending, at most `limit`."""
         ...
@@ -93,6 +98,7 @@ class Deferreds:
         self._refused = refused
         self._poll_seconds = poll_seconds
         self._waits = _Waits()
+        self._get_batch = Batcher(store.get, size=_READ_MAX)
 
     async def create(
         self, name: str, *, run: RunRef | None = None, ttl_seconds: float | None = None
@@ -170,7 +176,9 @@ class Deferreds:
                 poll_at = now() + self._poll_seconds if poll else poll_at
 
     async def _read(self, id_: bytes) -> Deferred:
-        deferred = await self._store.get(id_)
+        deferred = await self._get_batch(id_)
+        if isinstance(deferred, SidecarError):
+            raise deferred
         if deferred is None:
             raise NotFound("there is no deferred with this token, or no longer")
         return deferred

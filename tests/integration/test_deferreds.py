@@ -15,6 +15,7 @@ from sidecar.model.deferred import VALUE_BYTES_MAX, Deferred, DeferredState
 from sidecar.model.errors import (
     AlreadyExists,
     AnswerLost,
+    DamagedRow,
     DeadlineExceeded,
     Fenced,
     InvalidArgument,
@@ -303,6 +304,28 @@ async def test_no_token_is_stored_or_logged(pods: tuple[Pod, Pod]) -> None:
         assert hidden.encode().hex() not in text
 
 
+async def test_deferreds_read_at_once_are_told_apart(pods: tuple[Pod, Pod]) -> None:
+    """G11: whoever asks at the same moment shares a statement, and gets an answer of his own."""
+    one, two = pods
+    names = ("pending", "completed", "expired", "damaged", "gone")
+    tokens = [await one.deferreds.create(name, ttl_seconds=60.0) for name in names]
+    await two.deferreds.complete(tokens[1], b"1")
+    async with await psycopg.AsyncConnection.connect(one.url, autocommit=True) as connection:
+        for statement in (
+            "UPDATE baton.deferred SET expires_at = created_at WHERE name = 'expired'",
+            "ALTER TABLE baton.deferred DROP CONSTRAINT deferred_state_check",
+            "UPDATE baton.deferred SET state = 'odd', finished_at = now() WHERE name = 'damaged'",
+            "DELETE FROM baton.deferred WHERE name = 'gone'",
+        ):
+            await connection.execute(statement.encode())
+    answers = await asyncio.gather(
+        *(one.deferreds.get(token) for token in (*tokens, *tokens)), return_exceptions=True
+    )
+    told = [a.state.value if isinstance(a, Deferred) else type(a) for a in answers]
+    assert told == ["pending", "completed", "expired", DamagedRow, NotFound] * 2
+    assert (await two.deferreds.get(tokens[2])).state == "expired"
+
+
 class _Counted:
     """A store that counts what is asked of the real one."""
 
@@ -311,9 +334,9 @@ class _Counted:
         self.create, self.end, self.prune = pod.store.create, pod.store.end, pod.store.prune
         self.reads = self.polls = 0
 
-    async def get(self, id_: bytes) -> Deferred | None:
-        self.reads += 1
-        return await self._store.get(id_)
+    async def get(self, ids: Sequence[bytes]) -> list[Deferred | DamagedRow | None]:
+        self.reads += len(ids)
+        return await self._store.get(ids)
 
     async def ended(self, ids: Sequence[bytes], limit: int) -> list[Deferred]:
         self.polls += 1

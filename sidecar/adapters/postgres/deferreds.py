@@ -1,4 +1,4 @@
-"""Deferreds in Postgres. Every method is one statement, hence one transaction, within its deadline.
+"""Deferreds in Postgres. Every write is one statement, hence one transaction, within its deadline.
 
 Guarantees: one deferred per run and name, whoever creates it at once; made for a run only while
 that run is live under the current term (G3); the first end of a deferred stands. Neither a
@@ -6,6 +6,7 @@ statement nor its parameters ever hold a token, so that no log of the server's c
 """
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import fields
 from secrets import token_bytes
 from typing import Any
 
@@ -16,6 +17,7 @@ from sidecar.model.identity import Identity
 from sidecar.model.run import RunRef
 
 _STATES = frozenset(DeferredState)
+_COLUMNS = tuple(field.name for field in fields(Deferred))
 
 
 class PostgresDeferreds:
@@ -46,9 +48,17 @@ class PostgresDeferreds:
             )
         return token_of(key, rows[0]["salt"])
 
-    async def get(self, id_: bytes) -> Deferred | None:
-        rows = await self._fetch("read", ids=[id_], ended_only=False, limit=1)
-        return _deferred(rows[0]) if rows else None
+    async def get(self, ids: Sequence[bytes]) -> list[Deferred | DamagedRow | None]:
+        """Each of `ids` as it is, in their order."""
+        if len(ids) == 1:
+            rows = await self._fetch("get_one", id=ids[0])
+        else:
+            rows = await self._fetch("get", ids=list(ids))
+        if due := [row["id"] for row in rows if row["due"]]:
+            rows = [row for row in rows if not row["due"]]
+            rows += await self._fetch("read", ids=due, ended_only=False, limit=len(due))
+        found = {row["id"]: _deferred_or_damaged(row) for row in rows}
+        return [found.get(id_) for id_ in ids]
 
     async def ended(self, ids: Sequence[bytes], limit: int) -> list[Deferred]:
         """Those of `ids` that are no longer pending, at most `limit`."""
@@ -80,8 +90,16 @@ class PostgresDeferreds:
         return await self._database.fetch(f"deferreds/{query}", parameters)
 
 
-def _deferred(row: Row) -> Deferred:
+def _deferred_or_damaged(row: Row) -> Deferred | DamagedRow:
     try:
-        return Deferred(**{**row, "state": DeferredState(row["state"])})
+        return _deferred(row)
+    except DamagedRow as error:
+        return error
+
+
+def _deferred(row: Row) -> Deferred:
+    columns = {name: row[name] for name in _COLUMNS}
+    try:
+        return Deferred(**columns | {"state": DeferredState(row["state"])})
     except ValueError as error:
         raise DamagedRow(f"deferred {row['name']!r} is damaged in the database: {error}") from None
