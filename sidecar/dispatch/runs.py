@@ -11,6 +11,7 @@ from typing import Protocol
 import structlog
 
 from sidecar import metrics
+from sidecar.batching import Batcher
 from sidecar.dispatch.ports import Hints
 from sidecar.model.errors import (
     AlreadyExists,
@@ -21,7 +22,7 @@ from sidecar.model.errors import (
     LimitExceeded,
     StoreUnavailable,
 )
-from sidecar.model.ledger import RunFilter, RunRecord, StoredStep
+from sidecar.model.ledger import RunFilter, RunRecord, Step, StoredStep
 from sidecar.model.run import CHECKPOINT_BYTES_MAX, CHECKPOINTS_MAX, Refused, RunRef, RunState
 
 log = structlog.get_logger()
@@ -40,6 +41,10 @@ class RunRecords(Protocol):
 
     async def retry(self, run_id: int) -> bool: ...
     async def checkpoint(self, run: RunRef, step: str, value: bytes) -> StoredStep: ...
+    async def checkpoint_all(self, steps: Sequence[Step]) -> Sequence[StoredStep | None]:
+        """Steps of one epoch and as many runs. None: not stored, and why is for `checkpoint`."""
+        ...
+
     async def heartbeat(self, run: RunRef, progress: float | None, message: str | None) -> bool: ...
 
 
@@ -50,6 +55,12 @@ class Runs:
         self._store = store
         self._hints = hints
         self._refused = refused
+        self._checkpoint_batch = Batcher(
+            store.checkpoint_all,
+            name_of=lambda step: step.run.run_id,
+            kind_of=lambda step: step.run.epoch,
+            bytes_of=lambda step: len(step.value),
+        )
 
     async def get(self, run_id: int) -> RunRecord:
         return await self._store.get(_run_id(run_id))
@@ -99,7 +110,9 @@ class Runs:
                 f"value: checkpoints of a run hold at most {CHECKPOINT_BYTES_MAX} bytes"
             )
         try:
-            answer = await self._store.checkpoint(run, step, value)
+            answer = await self._checkpoint_batch(Step(run, step, value))
+            if answer is None:
+                answer = await self._store.checkpoint(run, step, value)
         except Fenced:
             metrics.FENCED_WRITES.labels("checkpoint").inc()
             self._refused(run)

@@ -10,6 +10,7 @@ from sidecar.model.run import (
     Delivery,
     Outcome,
     RunKind,
+    RunRef,
     RunState,
     Verdict,
 )
@@ -129,6 +130,15 @@ class RunFilter:
     name: str | None = None
     outcome: Outcome | None = None
     state: RunState | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A checkpoint that a run wants stored."""
+
+    run: RunRef
+    name: str
+    value: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)

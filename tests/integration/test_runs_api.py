@@ -408,7 +408,7 @@ async def test_a_checkpoint_asked_for_again_while_it_is_under_way_is_stored_once
     async with await psycopg.AsyncConnection.connect(lab.url) as connection:
         await connection.execute("SELECT 1 FROM baton.run FOR UPDATE")
         asked = [asyncio.ensure_future(api.runs.Checkpoint(one)) for one in (step, step, other)]
-        await lab.until_waiting(3)
+        await lab.until_waiting(2)  # the third waits in the sidecar
     answers = await asyncio.gather(*asked, return_exceptions=True)
     codes = sorted(a.code().name for a in answers if isinstance(a, grpc.aio.AioRpcError))
     (stored,) = await lab.sql("SELECT value FROM baton.checkpoint")

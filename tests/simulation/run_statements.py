@@ -12,6 +12,7 @@ from sidecar.model.ledger import (
     Recorded,
     Redelivered,
     Report,
+    Step,
     StoredStep,
 )
 from sidecar.model.overlap import Overlap
@@ -386,6 +387,28 @@ class RunStatements:
         self._wrote(term)
         self._db.put(self._db.checkpoints, run.id, (*steps, Checkpoint(step, value)))
         return StoredStep(True)
+
+    def checkpoint_all(self, steps: Sequence[Step]) -> list[StoredStep | None]:
+        """Of one group, each where nothing stands in its way; one alone hears what does."""
+        if len(steps) == 1:
+            return [self.checkpoint(steps[0].run, steps[0].name, steps[0].value)]
+        runs = [
+            self._db.runs[i]
+            for i in sorted(step.run.run_id for step in steps)
+            if i in self._db.runs
+        ]
+        group_id = next((run.group_id for run in runs if run.epoch == steps[0].run.epoch), None)
+        return [self._unhindered(step, group_id) for step in steps]
+
+    def _unhindered(self, step: Step, group_id: int | None) -> StoredStep | None:
+        run = self._db.runs.get(step.run.run_id)
+        if run is None or run.group_id != group_id:
+            return None
+        try:
+            answer = self.checkpoint(step.run, step.name, step.value)
+        except Fenced:
+            return None
+        return answer if answer.stored else None
 
     def checkpoints(self, run_ids: Sequence[int]) -> dict[int, tuple[Checkpoint, ...]]:
         return {i: self._db.checkpoints[i] for i in run_ids if i in self._db.checkpoints}

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from sidecar.config.work import Retry, Schedule, Singleton
-from sidecar.model.ledger import Report
+from sidecar.model.ledger import Report, Step
 from sidecar.model.run import Delivery, Outcome, RunKind, RunRef, Verdict
 from sidecar.model.schedule import SkipReason, timing_of
 from sidecar.model.stored_schedule import DueTicks, due_ticks, paused, resumed, updated
@@ -220,12 +220,17 @@ class _Session:
         return f"retry {number}", lambda t: t.records.retry(t.run_id(number))
 
     def _checkpoint(self) -> tuple[str, Call]:
+        """Of one run, or of several of an epoch at once."""
         if not self._claimed:
             return self._contended()
-        ref = _ref(self._random.choice(self._claimed[-4:]))
+        last = [_ref(delivery) for delivery in self._claimed[-4:]]
+        first = self._random.choice(range(len(last)))
+        refs = {ref.run_id: ref for ref in last[first:] if ref.epoch == last[first].epoch}.values()
         step = self._random.choice(("charge", "mail"))
         value = str(len(self._history)).encode()
-        return f"checkpoint {ref}", lambda t: t.records.checkpoint(t.ref(ref), step, value)
+        return f"checkpoint {refs}", lambda t: t.records.checkpoint_all(
+            [Step(t.ref(ref), step, value) for ref in refs]
+        )
 
     def _checkpoints(self) -> tuple[str, Call]:
         numbers = self._numbers()

@@ -20,6 +20,7 @@ from sidecar.model.ledger import (
     Recorded,
     Redelivered,
     Report,
+    Step,
     StoredStep,
 )
 from sidecar.model.run import Checkpoint, Delivery, RunRef
@@ -159,6 +160,9 @@ class ModelRuns:
 
     async def checkpoint(self, run: RunRef, step: str, value: bytes) -> StoredStep:
         return await self._call(self._do.checkpoint, run, step, value)
+
+    async def checkpoint_all(self, steps: Sequence[Step]) -> list[StoredStep | None]:
+        return await self._call(self._do.checkpoint_all, steps)
 
     async def get(self, run_id: int) -> Run:
         return await self._call(self._do.get, run_id)

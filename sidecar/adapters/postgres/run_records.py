@@ -6,10 +6,11 @@ from typing import Any
 
 from psycopg.errors import UniqueViolation
 
+from sidecar.adapters.postgres import arrays
 from sidecar.adapters.postgres.database import Database, Row
 from sidecar.model.errors import DamagedRow, Fenced, NotFound
 from sidecar.model.identity import Identity
-from sidecar.model.ledger import RunEvent, RunFilter, RunRecord, StoredStep
+from sidecar.model.ledger import RunEvent, RunFilter, RunRecord, Step, StoredStep
 from sidecar.model.run import (
     CHECKPOINT_BYTES_MAX,
     CHECKPOINTS_MAX,
@@ -80,6 +81,25 @@ class PostgresRunRecords:
             raise Fenced(f"attempt {run.attempt} of run {run.run_id} is not the live one: stop")
         existing = row["existing"]
         return StoredStep(row["stored"], None if existing is None else bytes(existing))
+
+    async def checkpoint_all(self, steps: Sequence[Step]) -> list[StoredStep | None]:
+        """Steps of one epoch and as many runs. None: not stored, and why is for `checkpoint`."""
+        if len(steps) == 1:
+            return [await self.checkpoint(steps[0].run, steps[0].name, steps[0].value)]
+        who = await self._identity()
+        parameters = {
+            "cluster_id": who.cluster_id,
+            "epoch": steps[0].run.epoch,
+            "run_ids": arrays.plain(step.run.run_id for step in steps),
+            "attempts": arrays.plain(step.run.attempt for step in steps),
+            "steps": arrays.texts(step.name for step in steps),
+            "values": arrays.blobs(step.value for step in steps),
+            "count_max": CHECKPOINTS_MAX,
+            "bytes_max": CHECKPOINT_BYTES_MAX,
+        }
+        rows = await self._database.fetch("runs/checkpoint_all", parameters)
+        stored = {row["run_id"] for row in rows}
+        return [StoredStep(True) if step.run.run_id in stored else None for step in steps]
 
     async def heartbeat(self, run: RunRef, progress: float | None, message: str | None) -> bool:
         who = await self._identity()
