@@ -173,7 +173,8 @@ class Database:
 
     async def _take(self, seconds: float, *, fresh: bool = False) -> _Pooled:
         try:
-            async with asyncio.timeout(seconds):
+            # A free one is had without waiting: that needs no timer.
+            async with asyncio.timeout(seconds if self._slots.locked() else None):
                 await self._slots.acquire()
         except TimeoutError:
             raise StoreUnavailable(f"all {self._size} connections busy for {seconds:g} s") from None
