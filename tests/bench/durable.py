@@ -5,10 +5,10 @@
     Deferreds.Get      vs  SELECT of such a row
 
 Inside the sidecar: an app's gRPC call comes on top of it, as with State. A checkpoint locks its run
-and its term, looks whether the step is there, stores and counts it, in one statement. With one
-caller and with 64, each on a run of its own. Rounds of both sides take turns; the ratio is ours
-over the peer's (calls per second, the median of the rounds): 1 is as fast.
-Run alone: `python -m tests.bench.durable`.
+and its term, looks whether the step is there, stores and counts it, in one statement, which those
+that wait at the same time share. With one caller and with 64, each on a run of its own. Rounds of
+both sides take turns; the ratio is ours over the peer's (calls per second, the median of the
+rounds): 1 is as fast. Run alone: `python -m tests.bench.durable`.
 """
 
 import asyncio
@@ -36,10 +36,12 @@ from tests.bench.state import (
 from tests.integration.runs_lab import Lab, laboratory
 
 LIMITS = (
-    "One commit for each call, as on the bare side. A checkpoint also locks its run and its term:"
-    " that is the fence, and what it costs above a bare INSERT."
+    "Alone: the round trip to Postgres, and one commit for each call that writes, as on the bare"
+    " side. A checkpoint also locks its run and its term: that is the fence, and what it costs"
+    " above a bare INSERT. Together: reads that wait at the same time share a statement, and so do"
+    " checkpoints of different runs of a group; what creates a deferred does not."
 )
-RUNS = 64
+RUNS = 256  # with as many steps as they may hold: more than are stored in the time
 LAB_CONNECTIONS = 8  # the pool of `laboratory`
 
 _INSERT = "INSERT INTO bare (key, value) VALUES (%s, %s)"
