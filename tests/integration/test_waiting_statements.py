@@ -236,3 +236,32 @@ async def test_replaced_runs_and_completions_do_not_wait_in_a_circle(lab: Lab) -
         await lab.until_waiting(2)
     await asyncio.gather(recorded, asked)
     assert {row["outcome"] for row in await lab.rows()} == {"succeeded"}
+
+
+@pytest.mark.parametrize("change", ["deleted", "updated"])
+async def test_a_change_and_completions_of_its_runs_do_not_wait_in_a_circle(
+    lab: Lab, change: str
+) -> None:
+    """G4: runs are claimed behind the snapshot of a change, which comes to them all the same."""
+    first, second, third = await queued(lab, count=3)
+    # Its row lies behind the third one now.
+    await lab.sql(
+        "UPDATE baton.run SET due_at = due_at - interval '1 s' WHERE id = %(i)s", i=second
+    )
+    term = await lab.term()
+    async with slow(lab, "SELECT 1 FROM baton.run WHERE id = %s FOR UPDATE", first) as other:
+        changed = asyncio.ensure_future(
+            catalogue(lab).delete("hourly")
+            if change == "deleted"
+            else catalogue(lab).update(replace(EVERY_HOUR, overlap="queue"))
+        )
+        await lab.until_waiting(1)
+        claim = await lab.runs.claim(term, limit=3)
+        reports = [Report(delivery, Verdict(Outcome.SUCCEEDED)) for delivery in claim.deliveries]
+        async with slow(lab, "SELECT 1 FROM baton.run WHERE id = %s FOR UPDATE", second):
+            recorded = asyncio.ensure_future(lab.runs.complete(term, reports))
+            await lab.until_waiting(2)
+            await other.commit()
+            await asyncio.wait({changed}, timeout=0.3)
+    _, written = await asyncio.gather(changed, recorded)
+    assert written.keys() == {second, third}

@@ -2,6 +2,7 @@
 -- the old one may have no leader any more. A run that the old leader is claiming just now stays there: this waits for
 -- the claim, which holds the row, and then finds it running; the other way round the claim passes over the row.
 -- Whether they may overlap is asked before each delivery: a new answer holds for them too.
+-- ORDER BY run.id: a completion locks several runs in this order too, and may hold some that were claimed meanwhile.
 WITH changed AS (
     UPDATE baton.schedule SET
         group_id = %(group_id)s, source = %(source)s, definition = %(definition)s, payload = %(payload)s,
@@ -10,7 +11,10 @@ WITH changed AS (
         counted_from = CASE WHEN %(recount)s THEN clock_timestamp() ELSE counted_from END, retired_at = NULL
     WHERE id = %(id)s
     RETURNING id, group_id, coalesce(definition ->> 'overlap', 'allow') AS overlap
+), idle AS MATERIALIZED (
+    SELECT run.id FROM baton.run JOIN changed ON run.schedule_id = changed.id
+    WHERE run.state IN ('queued', 'waiting') AND (run.group_id <> changed.group_id OR run.overlap <> changed.overlap)
+    ORDER BY run.id FOR UPDATE OF run
 )
 UPDATE baton.run SET group_id = changed.group_id, overlap = changed.overlap
-FROM changed WHERE run.schedule_id = changed.id AND run.state IN ('queued', 'waiting')
-  AND (run.group_id <> changed.group_id OR run.overlap <> changed.overlap);
+FROM changed WHERE run.id = ANY (ARRAY (SELECT id FROM idle));
