@@ -196,25 +196,25 @@ async def test_a_run_of_a_schedule_that_is_being_deleted_is_not_retried(lab: Lab
 
 
 @pytest.mark.parametrize(
-    ("asked", "reason"),
+    ("table", "asked", "reason"),
     [
-        ("UPDATE baton.schedule SET retired_at = clock_timestamp()", "operator"),
-        ("UPDATE baton.run SET cancel_reason = 'overlap'", "overlap"),
+        ("schedule", "retired_at = clock_timestamp()", "operator"),
+        ("run", "cancel_reason = 'overlap'", "overlap"),
     ],
     ids=["deleted", "replaced"],
 )
 async def test_a_run_whose_end_is_asked_for_during_a_takeover_ends(
-    lab: Lab, asked: str, reason: str
+    lab: Lab, table: str, asked: str, reason: str
 ) -> None:
     """G4: the next leader sees what was committed while it waited for the row."""
     (run_id,) = await queued(lab)
     await lab.runs.claim(await lab.term(), limit=1)
     term = await lab.term()
     async with await psycopg.AsyncConnection.connect(lab.url) as slow:
-        await slow.execute("SELECT 1 FROM baton.run FOR UPDATE")
+        await slow.execute(f"SELECT 1 FROM baton.{table} FOR UPDATE".encode())  # noqa: S608 - ours
         taken_over = asyncio.ensure_future(lab.runs.requeue(term))
         await lab.until_waiting(1)
-        await slow.execute(asked.encode())
+        await slow.execute(f"UPDATE baton.{table} SET {asked}".encode())  # noqa: S608 - ours
     await taken_over
     run = await records(lab).get(run_id)
     assert (run.state, run.outcome, run.reason) == ("ended", "skipped", reason)

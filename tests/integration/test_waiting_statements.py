@@ -265,3 +265,17 @@ async def test_a_change_and_completions_of_its_runs_do_not_wait_in_a_circle(
             await asyncio.wait({changed}, timeout=0.3)
     _, written = await asyncio.gather(changed, recorded)
     assert written.keys() == {second, third}
+
+
+async def test_a_deletion_and_a_takeover_do_not_wait_in_a_circle(lab: Lab) -> None:
+    """G5: a run that was claimed behind the deletion's snapshot, by a leader that died."""
+    first, second = await queued(lab, count=2)
+    term = await lab.term()
+    async with slow(lab, "SELECT 1 FROM baton.run WHERE id = %s FOR UPDATE", first):
+        deleted = asyncio.ensure_future(catalogue(lab).delete("hourly"))
+        await lab.until_waiting(1)
+        await lab.runs.claim(term, limit=1)
+        requeued = asyncio.ensure_future(lab.runs.requeue(await lab.term()))
+        await lab.until_waiting(2)
+    await asyncio.gather(deleted, requeued)
+    assert {(await records(lab).get(run)).state for run in (first, second)} == {"ended"}

@@ -8,18 +8,23 @@
 -- leader ends them. But if nobody leads it, nobody may ever do so again: then they come along.
 WITH fence AS MATERIALIZED (
     SELECT 1 FROM baton.term WHERE group_id = %(group_id)s AND epoch = %(epoch)s FOR SHARE
-), orphan AS MATERIALIZED (
-    SELECT id, epoch = %(epoch)s AS unheard, false AS moved, state, attempt, attempts_free, cancel_reason, schedule_id
-    FROM baton.run
+), abandoned AS MATERIALIZED (
+    SELECT id, schedule_id FROM baton.run
     WHERE group_id = %(group_id)s AND state = 'running' AND kind <> 'singleton'
       AND (epoch < %(epoch)s OR (%(lost)s AND epoch = %(epoch)s AND id <> ALL (%(known)s::bigint[])))
       AND EXISTS (SELECT FROM fence)
     ORDER BY epoch, id LIMIT %(limit)s
-    FOR UPDATE
 ), held AS MATERIALIZED (
-    -- A deletion is seen here, or sees what waits.
-    SELECT id, retired_at FROM baton.schedule WHERE id = ANY (ARRAY (SELECT schedule_id FROM orphan))
+    -- A deletion is seen here, or sees what waits. Before the runs are: a deletion holds its schedule too when it comes
+    -- to its runs, and to what was claimed behind its snapshot.
+    SELECT id, retired_at FROM baton.schedule WHERE id = ANY (ARRAY (SELECT schedule_id FROM abandoned))
     ORDER BY id FOR SHARE
+), orphan AS MATERIALIZED (
+    SELECT id, epoch = %(epoch)s AS unheard, false AS moved, state, attempt, attempts_free, cancel_reason, schedule_id
+    FROM baton.run
+    WHERE id = ANY (ARRAY (SELECT id FROM abandoned)) AND (SELECT count(*) FROM held) >= 0
+      AND group_id = %(group_id)s AND state = 'running' AND (epoch < %(epoch)s OR (%(lost)s AND epoch = %(epoch)s))
+    ORDER BY id FOR UPDATE
 ), vacant AS MATERIALIZED (
     -- Its app said that it gave up the term, or its holder has shown no sign of life for much longer than a
     -- takeover may take.
