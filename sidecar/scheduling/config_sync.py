@@ -113,10 +113,18 @@ class ConfigSync:
         return await self._apply(Declared.of(schedules, revision))
 
     async def _refreshed(self, declared: Declared, *, applied: bool) -> bool:
-        whole = applied and not self._clashing
-        if whole and await self._store.config_seen(declared.digest, declared.revision):
+        if applied and await self._stands(declared):
             return True
         return await self._apply(declared)
+
+    async def _stands(self, declared: Declared) -> bool:
+        """Whether there is nothing to apply, a name that is free by now included.
+
+        Only asked: to apply a file holds every schedule that it names, and their ticks wait.
+        """
+        if self._clashing - await self._store.names_of_api(self._clashing):
+            return False
+        return await self._store.config_seen(declared.digest, declared.revision)
 
     async def _apply(self, declared: Declared) -> bool:
         changes: list[Change[Schedule]] = []

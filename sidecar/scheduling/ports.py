@@ -1,6 +1,6 @@
 """What scheduling needs from outside: the table of schedules, and hints."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -52,3 +52,6 @@ class ConfigStore(Protocol):
 
     async def config_seen(self, digest: str, revision: int) -> bool:
         """Say that this runner has the file; whether it is the one that stands."""
+
+    async def names_of_api(self, names: Collection[str]) -> frozenset[str]:
+        """Those of these names under which the API has a schedule."""

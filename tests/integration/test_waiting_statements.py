@@ -279,3 +279,28 @@ async def test_a_deletion_and_a_takeover_do_not_wait_in_a_circle(lab: Lab) -> No
         await lab.until_waiting(2)
     await asyncio.gather(deleted, requeued)
     assert {(await records(lab).get(run)).state for run in (first, second)} == {"ended"}
+
+
+async def test_ticks_do_not_wait_for_a_file_that_only_waits_for_a_name(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G4: as long as the API has a name of the file, nobody holds the file's other schedules."""
+    monkeypatch.setattr("sidecar.scheduling.config_sync.REFRESH_SECONDS", 0.1)
+    await lab.add()
+    config = ConfigSync(lab.schedules, lab.hints, cluster="test")
+    file = [EVERY_HOUR, replace(EVERY_HOUR, name="mine")]
+    assert await config.sync(file, 0)
+    config.declare(file, 0)
+    seen = "SELECT seen_at FROM baton.config_load"
+    before = await lab.sql(seen)
+    syncing = asyncio.ensure_future(config.run())
+    try:
+        async with asyncio.timeout(5):
+            while await lab.sql(seen) == before:  # noqa: ASYNC110 - applied once more, at first
+                await asyncio.sleep(0.01)
+        async with slow(lab, "SELECT 1 FROM baton.schedule WHERE name = 'mine' FOR NO KEY UPDATE"):
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(1):
+                    await lab.until_waiting(1)
+    finally:
+        syncing.cancel()

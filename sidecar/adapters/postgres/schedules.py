@@ -10,7 +10,7 @@ Guarantees:
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypeVar
@@ -234,6 +234,14 @@ class PostgresSchedules:
         }
         row = await self._database.fetch_one("schedules/config_seen", parameters)
         return bool(row and row["applied"])
+
+    async def names_of_api(self, names: Collection[str]) -> frozenset[str]:
+        """Those of these names under which the API has a schedule."""
+        if not names:
+            return frozenset()
+        parameters = {"cluster_id": (await self._identity()).cluster_id, "names": list(names)}
+        rows = await self._database.fetch("schedules/config_clashing", parameters)
+        return frozenset(row["name"] for row in rows)
 
 
 def _rank(row: Row) -> tuple[int, datetime]:
