@@ -189,8 +189,10 @@ class ConfigSync:
         if standing is None:
             return created(schedule, "config", self._cluster, now)
         if standing.source == "api" and standing.retired_at is not None:
-            # Another one of the same name: what that one missed is none of its business.
-            fresh = created(schedule, "config", self._cluster, now)
+            # Another one of the same name: what that one missed is none of its business. What was
+            # passed over by its retirement has its rows, also if the clock was set back since.
+            start = max(now, standing.watermark)
+            fresh = created(schedule, "config", self._cluster, start)
             return replace(fresh, after=replace(fresh.after, id=standing.id))
         if standing.source == "api":
             return None

@@ -745,6 +745,21 @@ async def test_the_file_may_take_the_name_of_a_deleted_schedule(
     assert await lab.rows() == rows
 
 
+async def test_the_file_does_not_go_back_before_the_deletion(
+    lab: Lab, schedules: Schedules, config: ConfigSync
+) -> None:
+    """G4: nor if the clock of the server did: what the deletion passed over is not run."""
+    await schedules.create(EVERY_HOUR)
+    await schedules.delete("hourly")
+    await lab.sql("UPDATE baton.schedule SET watermark = watermark + interval '2 h'")
+    deleted = await schedules.get("hourly")
+    assert await config.sync([EVERY_HOUR], 0)
+    made = await schedules.get("hourly")
+    assert (made.source, made.watermark) == ("config", deleted.watermark)
+    assert made.next_tick
+    assert made.next_tick > deleted.watermark
+
+
 async def test_the_file_takes_its_name_when_the_api_gives_it_up(
     lab: Lab, schedules: Schedules, config: ConfigSync, monkeypatch: pytest.MonkeyPatch
 ) -> None:
