@@ -58,4 +58,5 @@ def _decided(rivals: Sequence[Contender]) -> Admission:
     candidates = [Candidate(r.run_id, r.begun, r.backfill) for r in rivals]
     mine = {rival.run_id for rival in rivals if rival.begun}
     others = {i for rival in rivals for i in (*rival.running_ids, *rival.waiting_ids)}
-    return admission(rivals[-1].overlap, candidates, busy=bool(others - mine))
+    running = any(rival.running_ids for rival in rivals)
+    return admission(rivals[-1].overlap, candidates, busy=bool(others - mine), running=running)

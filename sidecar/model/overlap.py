@@ -35,8 +35,13 @@ class Admission:
     replace: bool = False  # what is in progress is to be cancelled, if it was not backfilled
 
 
-def admission(policy: Overlap, candidates: Sequence[Candidate], *, busy: bool) -> Admission:
-    """Decide for one schedule. Oldest first; `busy`: another run of it is in progress."""
+def admission(
+    policy: Overlap, candidates: Sequence[Candidate], *, busy: bool, running: bool = False
+) -> Admission:
+    """Decide for one schedule. Oldest first; `busy`: another run of it is in progress, and
+    `running`: being executed just now. Several may be from the time in which they could overlap:
+    now they go on one after the other.
+    """
     begun = tuple(c.run_id for c in candidates if c.begun)
     fresh = [c for c in candidates if not c.begun]
     ticks = [c.run_id for c in fresh if not c.backfill]
@@ -46,9 +51,9 @@ def admission(policy: Overlap, candidates: Sequence[Candidate], *, busy: bool) -
         older, newest = tuple(ticks[:-1]), ticks[-1]
         if busy or begun:
             going_on = tuple(c.run_id for c in candidates if c.begun and c.backfill)
-            return Admission(start=going_on, skip=older, replace=True)
+            return Admission(start=() if running else going_on[:1], skip=older, replace=True)
         return Admission(start=(newest,), skip=older)
-    start = begun
+    start = () if running else begun[:1]
     if not busy and not begun and fresh:
         start = (fresh[0].run_id,)
     rest = [run_id for run_id in ticks if run_id not in start]

@@ -659,6 +659,26 @@ async def test_what_a_schedule_says_now_holds_for_runs_from_before(lab: Lab) -> 
     assert {row["reason"] for row in rows} == {None, "overlap"}
 
 
+async def test_runs_that_overlapped_go_on_one_after_the_other(lab: Lab) -> None:
+    """They were begun when they could overlap, and wait for a retry when that changes."""
+    await queued(lab, count=3)
+    term = await lab.term()
+    claim = await lab.runs.claim(term, limit=3)
+    again = Verdict(wait_seconds=0.0, used_retry=True, error="no", cause="retry")
+    await lab.runs.complete(term, [Report(delivery, again) for delivery in claim.deliveries])
+    await catalogue(lab).update(replace(EVERY_HOUR, overlap="queue"))
+
+    async def for_a_while(_: Invocation) -> Answer:
+        await asyncio.sleep(0.1)
+        return Succeeded()
+
+    app = FakeApp(for_a_while)
+    async with lab.leading(app):
+        rows = await lab.ended(3)
+    assert {row["outcome"] for row in rows} == {"succeeded"}
+    assert app.running_most == 1
+
+
 async def test_draining_lets_runs_finish_and_begins_none(lab: Lab) -> None:
     await queued(lab)
     go = asyncio.Event()

@@ -37,6 +37,14 @@ def test_a_retry_is_the_execution_in_progress() -> None:
     assert admission(Overlap.REPLACE, [RETRY], busy=False) == Admission(start=(4,))
 
 
+def test_what_was_begun_when_it_could_overlap_goes_on_one_after_the_other() -> None:
+    other = Candidate(5, begun=True)
+    for policy in (Overlap.SKIP, Overlap.QUEUE, Overlap.REPLACE):
+        assert admission(policy, [RETRY, other], busy=False) == Admission(start=(4,))
+        assert admission(policy, [other], busy=True, running=True) == Admission()
+        assert admission(policy, [other], busy=True) == Admission(start=(5,))
+
+
 def test_backfilled_ticks_wait_and_are_never_skipped() -> None:
     assert admission(Overlap.SKIP, [BACK], busy=True) == Admission()
     assert admission(Overlap.SKIP, [BACK, A], busy=False) == Admission(start=(9,), skip=(1,))
@@ -60,14 +68,21 @@ candidates = st.lists(
 )
 
 
-@given(policy=st.sampled_from(list(Overlap)), due=candidates, busy=st.booleans())
+@given(
+    policy=st.sampled_from(list(Overlap)),
+    due=candidates,
+    busy=st.booleans(),
+    running=st.booleans(),
+)
 def test_no_policy_but_allow_starts_a_second_one(
-    policy: Overlap, due: list[Candidate], busy: bool
+    policy: Overlap, due: list[Candidate], busy: bool, running: bool
 ) -> None:
-    decided = admission(policy, due, busy=busy)
+    busy = busy or running
+    decided = admission(policy, due, busy=busy, running=running)
     fresh = {c.run_id for c in due if not c.begun}
     assert not set(decided.start) & set(decided.skip)
     assert set(decided.skip) <= {c.run_id for c in due if not c.backfill and not c.begun}
     if policy is not Overlap.ALLOW:
         started = [run_id for run_id in decided.start if run_id in fresh]
         assert len(started) <= (0 if busy or len(fresh) < len(due) else 1)
+        assert len(decided.start) <= (0 if running else 1)
