@@ -659,14 +659,19 @@ async def test_what_a_schedule_says_now_holds_for_runs_from_before(lab: Lab) -> 
     assert {row["reason"] for row in rows} == {None, "overlap"}
 
 
-async def test_runs_that_overlapped_go_on_one_after_the_other(lab: Lab) -> None:
-    """They were begun when they could overlap, and wait for a retry when that changes."""
+@pytest.mark.parametrize("when", ["they wait", "they run", "they are left by a leader"])
+async def test_runs_that_overlapped_go_on_one_after_the_other(lab: Lab, when: str) -> None:
+    """They were begun when they could overlap; they wait, or are under way, when that changes."""
     await queued(lab, count=3)
     term = await lab.term()
     claim = await lab.runs.claim(term, limit=3)
     again = Verdict(wait_seconds=0.0, used_retry=True, error="no", cause="retry")
-    await lab.runs.complete(term, [Report(delivery, again) for delivery in claim.deliveries])
+    reports = [Report(delivery, again) for delivery in claim.deliveries]
+    if when == "they wait":
+        await lab.runs.complete(term, reports)
     await catalogue(lab).update(replace(EVERY_HOUR, overlap="queue"))
+    if when == "they run":
+        await lab.runs.complete(term, reports)
 
     async def for_a_while(_: Invocation) -> Answer:
         await asyncio.sleep(0.1)

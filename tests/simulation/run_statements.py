@@ -82,6 +82,7 @@ class RunStatements:
         after = replace(
             run,
             group_id=term.group_id,
+            overlap=self._db.schedules[run.schedule_id].definition.overlap,
             state=RunState.ENDED if outcome else RunState.WAITING if running else run.state,
             outcome=outcome,
             reason=run.cancel_reason or SkipReason.OPERATOR if outcome is Outcome.SKIPPED else None,
@@ -250,14 +251,16 @@ class RunStatements:
         stopped = verdict.outcome is None and asked
         outcome = Outcome.SKIPPED if stopped else verdict.outcome
         reason = run.cancel_reason or SkipReason.OPERATOR if stopped else verdict.reason
-        due_at = run.due_at
+        due_at, overlap = run.due_at, run.overlap
         if outcome is None:
             due_at = now + timedelta(seconds=verdict.wait_seconds)
+            overlap = self._db.schedules[run.schedule_id].definition.overlap
         after = replace(
             run,
             state=RunState.ENDED if outcome else RunState.WAITING,
             outcome=outcome,
             reason=reason,
+            overlap=overlap,
             due_at=due_at,
             failures=run.failures + verdict.used_retry,
             attempts_free=run.attempts_free + (not verdict.delivered),

@@ -12,8 +12,8 @@ WITH fence AS MATERIALIZED (
     ) AS r (run_id, attempt, outcome, reason, wait, used_retry, delivered, result, error, error_code, cause, missed_total)
 ), held AS MATERIALIZED (
     -- Of what is going to wait the schedule is held: a deletion is seen here, or sees what waits. Before the run is:
-    -- a deletion holds its schedule too when it comes to its runs.
-    SELECT id, retired_at FROM baton.schedule
+    -- a deletion holds its schedule too when it comes to its runs. Whether it may overlap is what the schedule says now.
+    SELECT id, retired_at, coalesce(definition ->> 'overlap', 'allow') AS overlap FROM baton.schedule
     WHERE id = ANY (ARRAY (SELECT schedule_id FROM baton.run
                            WHERE id = ANY (ARRAY (SELECT run_id FROM report WHERE outcome IS NULL))))
       AND EXISTS (SELECT FROM fence)
@@ -24,21 +24,21 @@ WITH fence AS MATERIALIZED (
     ORDER BY id FOR UPDATE
 ), asked AS MATERIALIZED (
     -- Somebody asked for its end, or its schedule was retired, while it was going to wait: it ends.
-    SELECT report.*, cancel_reason, outcome IS NULL AND (cancel_reason IS NOT NULL OR retired_at IS NOT NULL) AS stopped
+    SELECT report.*, overlap, cancel_reason, outcome IS NULL AND (cancel_reason IS NOT NULL OR retired_at IS NOT NULL) AS stopped
     FROM live JOIN report ON report.run_id = live.id LEFT JOIN held ON held.id = live.schedule_id
     WHERE live.state = 'running' AND live.attempt = report.attempt AND live.epoch = %(epoch)s
 ), decided AS MATERIALIZED (
     SELECT run_id, CASE WHEN outcome IS NULL AND NOT stopped THEN 'waiting' ELSE 'ended' END AS state,
         CASE WHEN stopped THEN 'skipped' ELSE outcome END AS outcome,
         CASE WHEN stopped THEN coalesce(cancel_reason, 'operator') ELSE reason END AS reason,
-        wait, used_retry, delivered, result, error, error_code, cause, missed_total
+        overlap, wait, used_retry, delivered, result, error, error_code, cause, missed_total
     FROM asked
 ), changed AS (
     UPDATE baton.run SET
         state = d.state, outcome = d.outcome, reason = d.reason, error = d.error, error_code = d.error_code,
         due_at = CASE WHEN d.outcome IS NULL
                       THEN clock_timestamp() + make_interval(secs => d.wait) ELSE run.due_at END,
-        failures = run.failures + d.used_retry::integer,
+        overlap = coalesce(d.overlap, run.overlap), failures = run.failures + d.used_retry::integer,
         attempts_free = run.attempts_free + (NOT d.delivered)::integer,
         result = CASE WHEN d.outcome = 'succeeded' THEN d.result END,
         finished_at = CASE WHEN d.outcome IS NOT NULL THEN clock_timestamp() END,

@@ -16,8 +16,9 @@ WITH fence AS MATERIALIZED (
     ORDER BY epoch, id LIMIT %(limit)s
 ), held AS MATERIALIZED (
     -- A deletion is seen here, or sees what waits. Before the runs are: a deletion holds its schedule too when it comes
-    -- to its runs, and to what was claimed behind its snapshot.
-    SELECT id, retired_at FROM baton.schedule WHERE id = ANY (ARRAY (SELECT schedule_id FROM abandoned))
+    -- to its runs, and to what was claimed behind its snapshot. Whether they may overlap is what the schedule says now.
+    SELECT id, retired_at, coalesce(definition ->> 'overlap', 'allow') AS overlap FROM baton.schedule
+    WHERE id = ANY (ARRAY (SELECT schedule_id FROM abandoned))
     ORDER BY id FOR SHARE
 ), orphan AS MATERIALIZED (
     SELECT id, epoch = %(epoch)s AS unheard, false AS moved, state, attempt, attempts_free, cancel_reason, schedule_id
@@ -43,7 +44,9 @@ WITH fence AS MATERIALIZED (
     SELECT run.id FROM vacant JOIN baton.run ON run.group_id = vacant.group_id AND run.state IN ('queued', 'waiting')
 ), stray AS MATERIALIZED (
     -- The epoch is compared once the row is locked: whoever took that group over meanwhile keeps what it claimed.
-    SELECT run.id, false, true, state, attempt, attempts_free, cancel_reason, schedule_id, retired_at FROM baton.run
+    SELECT run.id, false, true, state, attempt, attempts_free, cancel_reason, schedule_id, retired_at,
+        coalesce(definition ->> 'overlap', 'allow')
+    FROM baton.run
     JOIN vacant ON vacant.group_id = run.group_id
     JOIN baton.schedule ON schedule.id = run.schedule_id
     WHERE run.id = ANY (ARRAY (SELECT id FROM left_behind)) AND run.state <> 'ended' AND run.epoch <= vacant.epoch
@@ -53,11 +56,11 @@ WITH fence AS MATERIALIZED (
     FOR UPDATE OF run SKIP LOCKED FOR SHARE OF schedule SKIP LOCKED
 ), found AS (
     -- As they are now that they are locked: a cancellation may have come in between.
-    SELECT orphan.*, retired_at FROM orphan LEFT JOIN held ON held.id = schedule_id
+    SELECT orphan.*, retired_at, overlap FROM orphan LEFT JOIN held ON held.id = schedule_id
     UNION ALL
     SELECT * FROM stray
 ), decided AS MATERIALIZED (
-    SELECT id, unheard,
+    SELECT id, unheard, overlap,
         CASE WHEN cancel_reason IS NOT NULL OR retired_at IS NOT NULL THEN 'skipped'
              WHEN state = 'running' AND attempt - attempts_free >= %(deliveries_max)s AND NOT unheard THEN 'failed'
         END AS outcome,
@@ -66,7 +69,7 @@ WITH fence AS MATERIALIZED (
     FROM found
 ), changed AS (
     UPDATE baton.run SET
-        group_id = %(group_id)s,
+        group_id = %(group_id)s, overlap = coalesce(decided.overlap, run.overlap),
         state = CASE WHEN decided.outcome IS NOT NULL THEN 'ended'
                      WHEN run.state = 'running' THEN 'waiting' ELSE run.state END,
         outcome = decided.outcome,
