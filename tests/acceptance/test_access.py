@@ -89,6 +89,10 @@ BAD_CALLS: list[tuple[str, Any, str, str, str]] = [
     ("Leadership", leadership_pb2.LeadershipListRequest(page_size=5000), "List", "INVALID_ARGUMENT", "page_size"),
     ("Singletons", singletons_pb2.SingletonsGetRequest(name="nope"), "Get", "NOT_FOUND", "nope"),
     ("Singletons", singletons_pb2.SingletonsGetRequest(), "Get", "INVALID_ARGUMENT", "name"),
+    # Repeated in the answer, it would be more than gRPC carries.
+    ("Leadership", leadership_pb2.LeadershipGetRequest(group="\U0001f600" * 5000), "Get", "NOT_FOUND", "group"),
+    ("Leadership", leadership_pb2.LeadershipResignRequest(group="%" * 5000), "Resign", "NOT_FOUND", "group"),
+    ("Singletons", singletons_pb2.SingletonsGetRequest(name="\u00e9" * 5000), "Get", "NOT_FOUND", "name"),
     ("State", state_pb2.StateGetRequest(), "Get", "INVALID_ARGUMENT", "key"),
     ("State", state_pb2.StateGetRequest(key="a" * 256), "Get", "INVALID_ARGUMENT", "key"),
     ("State", state_pb2.StateGetRequest(key="missing"), "Get", "NOT_FOUND", "missing"),

@@ -25,7 +25,10 @@ log = structlog.get_logger()
 
 DOMAIN = "baton"
 RETRY_SECONDS = 1
-EXISTING_BYTES_MAX = 1024  # trailers of more than 8 KiB in all are refused by gRPC itself
+# Trailers of more than 8 KiB in all are refused by gRPC itself; a message is in them twice, and
+# what is wrong with a field once more.
+EXISTING_BYTES_MAX = 1024
+MESSAGE_BYTES_MAX = 2000
 _CODES: tuple[tuple[type[errors.SidecarError], grpc.StatusCode], ...] = (
     (errors.InvalidArgument, grpc.StatusCode.INVALID_ARGUMENT),
     (errors.NotFound, grpc.StatusCode.NOT_FOUND),
@@ -61,7 +64,7 @@ def details_of(error: errors.SidecarError) -> list[Message]:
     ]
     if isinstance(error, errors.InvalidArgument):
         violation = error_details_pb2.BadRequest.FieldViolation(
-            field=error.field, description=error.problem
+            field=error.field, description=_shortened(visible(redacted(error.problem)))
         )
         details.append(error_details_pb2.BadRequest(field_violations=[violation]))
     # Who waited until now need not wait before asking again.
@@ -73,7 +76,7 @@ def details_of(error: errors.SidecarError) -> list[Message]:
 async def abort(context: grpc.aio.ServicerContext[Any, Any], error: errors.SidecarError) -> None:
     """End the call with the status of this error."""
     code = code_of(error)
-    message = visible(redacted(str(error)))[:2000]
+    message = _shortened(visible(redacted(str(error))))
     status = status_pb2.Status(code=code.value[0], message=message)
     for detail in details_of(error):
         packed = AnyMessage()
@@ -81,6 +84,17 @@ async def abort(context: grpc.aio.ServicerContext[Any, Any], error: errors.Sidec
         status.details.append(packed)
     metadata = (("grpc-status-details-bin", status.SerializeToString()),)
     await context.abort(code, message, metadata)
+
+
+def _shortened(text: str) -> str:
+    """As much of it as trailers carry, where what is not plain takes three bytes for each."""
+    left = MESSAGE_BYTES_MAX
+    for number, character in enumerate(text):
+        plain = " " <= character <= "~" and character != "%"
+        left -= 1 if plain else 3 * len(character.encode())
+        if left < 0:
+            return text[:number]
+    return text
 
 
 Decode = Callable[[bytes], Any]
