@@ -84,7 +84,7 @@ class _Fit:
             raise SchemaDecodeFailed(f"the schema cannot be applied: {error}") from error
         if problem is not None:
             where = "/".join(map(str, problem.absolute_path)) or "the state"
-            raise SchemaDecodeFailed(f"{where}: {problem.message[:500]}")
+            raise SchemaDecodeFailed(f"{where[:200]}: {_said(problem)}")
         return fitted
 
     def _fitted(self, value: Any, schema: Any, initial: Any = None) -> Any:
@@ -215,3 +215,10 @@ def _dumped(value: Any) -> bytes:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
     except UnicodeEncodeError:  # half a character, which only an escape can carry
         return json.dumps(value, separators=(",", ":")).encode()
+
+
+def _said(problem: Any) -> str:
+    """Which rule is broken; the values that break it are nobody's business, and stay here."""
+    if problem.validator == "required":
+        return str(problem.message)[:500]  # a name that the schema gives
+    return f"does not match what the schema says by {problem.validator}"
