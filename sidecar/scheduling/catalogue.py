@@ -5,6 +5,7 @@ that made it; every change holds the schedule while it is decided, so no tick fa
 and after (G4).
 """
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -45,9 +46,10 @@ class Schedules:
         self._hints = hints
         self._cluster = cluster
         self._history_seconds = history_seconds
+        self._checking = asyncio.Lock()
 
     async def create(self, definition: Schedule) -> Stored:
-        checked(definition, self._cluster)
+        await self._checked(definition)
 
         def decide(now: datetime) -> Change[Schedule]:
             change = created(definition, "api", self._cluster, now)
@@ -67,7 +69,7 @@ class Schedules:
         return await self._store.page(after=after, limit=limit, include_retired=include_retired)
 
     async def update(self, definition: Schedule) -> Stored:
-        checked(definition, self._cluster)
+        await self._checked(definition)
 
         def decide(stored: Stored, now: datetime) -> Change[Schedule]:
             _only_api(stored)
@@ -165,9 +167,15 @@ class Schedules:
                 raise NotFound(f"there is no schedule {target!r}")
             timing = stored_timing(stored, self._cluster)
         else:
-            timing = checked(target, self._cluster)
+            timing = await self._checked(target)
         start = after or await self._store.now()
         return list(islice(timing.ticks(start, _END), count))
+
+    async def _checked(self, definition: Schedule) -> Timing:
+        """In a thread: to apply a schema may take seconds, and pings must not wait for it. One at
+        a time: others need threads too."""
+        async with self._checking:
+            return await asyncio.to_thread(checked, definition, self._cluster)
 
     async def _changed(self, name: str) -> Stored:
         self._hints.notify("schedules")

@@ -5,6 +5,7 @@ initial state; bytes that cannot be decoded are set aside in Postgres before the
 initial state, counted and logged; an older `state.version` never sees what a newer one wrote.
 """
 
+import asyncio
 from dataclasses import dataclass
 
 import structlog
@@ -44,7 +45,7 @@ class StateLoader:
         if record is None or record.value is None:
             return LoadedState(initial_state(policy), _own_version(record, policy))
         try:
-            value = decoded(record.value, policy)
+            value = await _decoded(record.value, policy)
         except SchemaDecodeFailed as error:
             metrics.STATE_ERRORS.labels(error.reason).inc()
             log.warning(
@@ -58,6 +59,13 @@ class StateLoader:
             await self._truth.set_aside(owner, record, str(error))
             value = initial_state(policy)
         return LoadedState(value, _own_version(record, policy))
+
+
+async def _decoded(stored: bytes, policy: StatePolicy) -> bytes:
+    """In a thread where a schema is applied: that may take seconds, which pings cannot wait."""
+    if not policy.schema:
+        return stored
+    return await asyncio.to_thread(decoded, stored, policy)
 
 
 def _own_version(record: OwnedRecord | None, policy: StatePolicy) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 import time
 from collections import Counter
@@ -17,6 +18,8 @@ import pytest
 from sidecar._proto.baton.v1 import (
     leadership_pb2,
     leadership_pb2_grpc,
+    schedules_pb2,
+    schedules_pb2_grpc,
     state_pb2,
     state_pb2_grpc,
 )
@@ -102,6 +105,39 @@ async def test_watchers_that_do_not_read(replica: Replica) -> None:
             await state.Put(put, timeout=30)
         for stream in streams:
             stream.cancel()
+
+
+# Each line of a schema doubles the work of applying it.
+_REFERENCES = {n: {"$ref": f"#/$defs/d{n + 1}"} for n in range(40)}
+DOUBLING: dict[str, dict[str, Any]] = {
+    "anyOf": {f"d{n}": {"anyOf": [each] * 2} for n, each in _REFERENCES.items()},
+    "dependentSchemas": {
+        f"d{n}": {"dependentSchemas": {"a": each, "b": each}} for n, each in _REFERENCES.items()
+    },
+}
+
+
+@pytest.mark.parametrize("keyword", DOUBLING)
+def test_schemas_that_take_work_to_be_applied(replica: Replica, keyword: str) -> None:
+    """It is refused; meanwhile pings and probes do not wait."""
+    schema = {
+        "unevaluatedProperties": False,
+        "$defs": DOUBLING[keyword] | {"d40": False},
+        "$ref": "#/$defs/d0",
+    }
+    policy = state_pb2.StatePolicy(
+        schema=json.dumps(schema).encode(), initial=json.dumps({"a": 1, "b": 2}).encode()
+    )
+    schedule = schedules_pb2.Schedule(name="dear", cron="@daily", state=policy)
+    request = schedules_pb2.SchedulesCreateRequest(schedule=schedule)
+    with grpc.insecure_channel(replica.api_address) as channel:
+        stub: Any = schedules_pb2_grpc.SchedulesStub(channel)  # type: ignore[arg-type]
+        call = stub.Create.future(request, timeout=120)
+        while not call.done():
+            assert replica.http("/livez")[0] == 200
+            time.sleep(0.1)
+        assert call.code() is grpc.StatusCode.INVALID_ARGUMENT
+        assert "too much work" in call.details()
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """The pure rules of state: keys, limits, and fitting stored bytes to a schema."""
 
 import json
+from time import process_time
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from sidecar.config.kinds import Name
 from sidecar.config.problems import Refused
 from sidecar.config.schemas import schema_problem, value_problem
+from sidecar.model import json_schema
 from sidecar.model.errors import (
     FailedPrecondition,
     InvalidArgument,
@@ -321,6 +323,133 @@ def test_much_text_under_a_dear_expression_is_refused_at_once() -> None:
     assert "too much work" in value_problem(objects, {"uniqueItems": True})
     assert value_problem([{"a": 1}, {"a": 1}], {"uniqueItems": True})
     assert not value_problem([*map(str, range(50_000))], {"uniqueItems": True})
+
+
+_DRAFT = "https://json-schema.org/draft/2020-12/schema"
+_LONG: list[Any] = [{} for _ in range(80)]
+_DEPENDING = {
+    f"d{n}": {"dependentSchemas": {name: {"$ref": f"#/$defs/d{n + 1}"} for name in "ab"}}
+    for n in range(40)
+} | {"d40": {}}
+# Keywords that look at far more than their own items: schema, state, and what is said of it.
+DEAR: dict[str, tuple[dict[str, Any], Any, str]] = {
+    "enum-of-long-lists": (
+        {"items": {"enum": [[*_LONG, n] for n in range(900)]}},
+        [[*_LONG, 899]] * 900,
+        "too much work",
+    ),
+    "unique-items-of-two-types": (
+        {"uniqueItems": True},
+        [n if n % 2 else str(n) for n in range(100_000)],
+        "",
+    ),
+    "unique-items-that-hash-alike": (
+        {"uniqueItems": True},
+        [n * (2**61 - 1) for n in range(40_000)],
+        "",
+    ),
+    "what-is-shown-of-each-failure": (
+        {"anyOf": [{"type": "string"}] * 40_000},
+        {"a": "x" * 900_000},
+        "too much work",
+    ),
+    "names-that-depend-on-one": (
+        {"contains": {"not": {"dependentRequired": {"a": [f"{n}" for n in range(50_000)] * 2}}}},
+        [{"a": 1} | {f"{n}": 1 for n in range(50_000)}] + [{"a": 1}] * 9_000,
+        "too much work",
+    ),
+    "a-part-that-names-its-draft": (
+        {"properties": {"a": {"$schema": _DRAFT, "pattern": "^(a+)+$"}}},
+        {"a": AAA},
+        "fails pattern",
+    ),
+    "the-whole-as-a-part-of-itself": (
+        {"$schema": _DRAFT, "properties": {"a": {"pattern": "^(a+)+$"}, "b": {"$ref": "#"}}},
+        {"b": {"a": AAA}},
+        "fails pattern",
+    ),
+    "unevaluated-properties": (
+        {"unevaluatedProperties": False, "$defs": _DEPENDING, "allOf": [{"$ref": "#/$defs/d0"}]},
+        {"a": 1, "b": 2},
+        "too much work",
+    ),
+    "unevaluated-properties-of-its-own": (
+        {"unevaluatedProperties": False, "$defs": _DEPENDING, "$ref": "#/$defs/d0"},
+        {"a": 1, "b": 2},
+        "too much work",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DEAR)
+def test_no_keyword_takes_for_ever(name: str) -> None:
+    """G11: the work is counted where it is done, not only where it is asked for."""
+    schema, value, problem = DEAR[name]
+    began = process_time()
+    found = value_problem(json.loads(json.dumps(value)), schema)
+    assert process_time() - began < 10
+    assert problem in found
+    assert bool(found) is bool(problem)
+
+
+def test_the_parts_of_a_schema_count_as_it_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """G11: whatever the draft of the rules that they are checked by."""
+    monkeypatch.setattr(json_schema, "_CHECKING_WORK_MAX", 1_000_000)
+    assert "too much work" in schema_problem({"anyOf": [{}] * 100})
+    assert not schema_problem({"$schema": _DRAFT, "anyOf": [{}] * 10})
+
+
+@pytest.mark.parametrize(
+    ("step", "value", "good"),
+    [
+        (0.5, 10**400, True),
+        (0.7, 10**400, False),
+        (10**400, 0.5, False),
+        (10**400, 3 * 10**400, True),
+        (0.1, 1e308, False),
+    ],
+)
+def test_numbers_that_no_float_can_hold(step: float, value: float, good: bool) -> None:
+    """G11: JSON has them, whatever machines think."""
+    schema = {"multipleOf": step}
+    assert not schema_problem(schema)
+    assert bool(value_problem(value, schema)) is not good
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "same"),
+    [
+        (1, 1.0, True), (1, True, False), (0, False, False), ("1", 1, False), (None, "None", False),
+        ([1, {"a": [0]}], [1.0, {"a": [0.0]}], True), ([1], [True], False),
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}, True), ({"a": 1}, {"a": 1, "b": 2}, False),
+        ({}, [], False), ("a", "a", True), (["a'b", "c"], ["a", "b'c"], False),
+    ],
+)  # fmt: skip
+def test_what_is_equal_as_json(one: Any, two: Any, same: bool) -> None:
+    """As the authors of JSON Schema have it, and as jsonschema itself says."""
+    from jsonschema import Draft202012Validator
+
+    for schema, value in (
+        ({"const": one}, two),
+        ({"enum": [one]}, two),
+        ({"not": {"uniqueItems": True}}, [one, two]),
+    ):
+        assert (not value_problem(value, schema)) is same
+        assert Draft202012Validator(schema).is_valid(value) is same
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"type": "integer"}, {"const": 1}, {"enum": [1]}, {"maxLength": 3}, {"pattern": "^x"},
+        {"not": {}}, {"anyOf": [{"type": "null"}]}, {"oneOf": [{"const": 1}]},
+    ],
+)  # fmt: skip
+def test_what_is_said_of_a_state_holds_none_of_it(rule: dict[str, Any]) -> None:
+    """G12: it is logged, and a state may hold what nobody else should see."""
+    with pytest.raises(SchemaDecodeFailed, match=r"^0: does not match") as caught:
+        fitted(["hunter2"], {"items": rule})
+    assert "hunter2" not in str(caught.value)
 
 
 JSON = st.recursive(
