@@ -71,11 +71,14 @@ class SecretSource:
 
 def _read(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            content = file.read(_BYTES_MAX + 1)
+        if not (pipe := path.is_fifo()):
+            with path.open("rb") as file:
+                content = file.read(_BYTES_MAX + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a usable path"
         raise SecretUnreadable(f"cannot be read: {reason}") from None
+    if pipe:
+        raise SecretUnreadable("is a pipe, which waits for its writer at each reading")
     if len(content) > _BYTES_MAX:
         raise SecretUnreadable("is larger than 64 KiB")
     try:

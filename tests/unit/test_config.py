@@ -1,5 +1,6 @@
 """Good configurations: what each source means, and that nothing secret is ever shown."""
 
+import os
 import re
 from dataclasses import FrozenInstanceError
 from datetime import UTC, datetime
@@ -300,6 +301,13 @@ class TestSecrets:
         with pytest.raises(SecretUnreadable) as caught:
             source.read()
         assert not re.search("hun|ter", str(caught.value))
+
+    def test_a_pipe_is_told_not_waited_for(self, tmp_path: Path) -> None:
+        """G11: nobody may ever write to it, and what is written is there for one reading only."""
+        pipe = tmp_path / "pipe"
+        os.mkfifo(pipe)
+        with pytest.raises(SecretUnreadable, match="is a pipe"):
+            SecretSource.from_file(pipe).read()
 
     def test_tokens_come_from_files(self, tmp_path: Path) -> None:
         (tmp_path / "token").write_text("hunter2\n")
