@@ -13,6 +13,8 @@ from typing import Any
 import grpc
 import pytest
 from google.rpc import error_details_pb2, status_pb2
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2
 
 from sidecar._proto.baton.v1 import (
     deferreds_pb2,
@@ -35,6 +37,7 @@ from tests.lab.cluster import Cluster
 from tests.lab.processes import baton, wait_until
 from tests.lab.replica import Replica, Setup
 
+REFLECTION = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
 SECRET = "token-that-must-not-leak-4711"
 
 
@@ -177,6 +180,30 @@ def test_rubbish_in_place_of_a_message_is_refused(channel: grpc.Channel) -> None
     """G11."""
     call = channel.unary_unary("/baton.v1.State/Get", None, None)
     assert _error(lambda: call(b"\xff\xff\xff", timeout=10))[0] == "INVALID_ARGUMENT"
+
+
+def test_the_health_of_the_api_can_be_watched(channel: grpc.Channel) -> None:
+    """G11: as every service of gRPC's own."""
+    stub: Any = health_pb2_grpc.HealthStub(channel)
+    for service, status in (
+        ("", "SERVING"),
+        ("baton.v1.State", "SERVING"),
+        ("?", "SERVICE_UNKNOWN"),
+    ):
+        watch = stub.Watch(health_pb2.HealthCheckRequest(service=service), timeout=10)
+        assert next(watch).status == health_pb2.HealthCheckResponse.ServingStatus.Value(status)
+        watch.cancel()
+    rubbish = channel.unary_stream("/grpc.health.v1.Health/Watch", None, None)
+    assert _error(lambda: next(rubbish(b"\xff\xff", timeout=10)))[0] == "INVALID_ARGUMENT"
+
+
+def test_reflection_tells_what_is_served(channel: grpc.Channel) -> None:
+    """G11: and of rubbish, that it is."""
+    ask = channel.stream_stream(REFLECTION, None, None)
+    request = reflection_pb2.ServerReflectionRequest(list_services="")
+    (answer,) = ask(iter([request.SerializeToString()]), timeout=10)
+    assert b"baton.v1.State" in answer
+    assert _error(lambda: next(ask(iter([b"\xff"]), timeout=10)))[0] == "INVALID_ARGUMENT"
 
 
 def test_tokens_both_ways_and_rotated(tmp_path: Path, database_url: str) -> None:

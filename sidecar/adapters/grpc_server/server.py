@@ -5,6 +5,7 @@ checks excepted; a socket file is readable and writable by its owner and group o
 most 4 MiB.
 """
 
+import inspect
 import os
 import socket
 import stat
@@ -18,7 +19,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from sidecar.adapters.grpc_app import MESSAGE_BYTES_MAX
-from sidecar.adapters.grpc_server.status import guarded_stream, guarded_unary
+from sidecar.adapters.grpc_server.status import guarded_stream, guarded_streams, guarded_unary
 from sidecar.adapters.tokens import METADATA_KEY, Token
 from sidecar.model.errors import SidecarError
 
@@ -160,12 +161,19 @@ class _MapErrors(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
         handler_call_details: grpc.HandlerCallDetails,
     ) -> Handler:
         handler = await continuation(handler_call_details)
-        if handler is None or handler.request_streaming:
+        if handler is None:
             return handler
         decode, encode = handler.request_deserializer, handler.response_serializer
+        if handler.request_streaming:  # reflection
+            return grpc.stream_stream_rpc_method_handler(
+                guarded_streams(handler.stream_stream, decode), response_serializer=encode
+            )
         if handler.response_streaming:
+            # The health service's Watch does not yield its answers: it writes them itself.
+            yields = inspect.isasyncgenfunction(handler.unary_stream)
+            guarded: Any = guarded_stream if yields else guarded_unary
             return grpc.unary_stream_rpc_method_handler(
-                guarded_stream(handler.unary_stream, decode), response_serializer=encode
+                guarded(handler.unary_stream, decode), response_serializer=encode
             )
         return grpc.unary_unary_rpc_method_handler(
             guarded_unary(handler.unary_unary, decode), response_serializer=encode

@@ -135,6 +135,25 @@ def guarded_stream(
     return call
 
 
+def guarded_streams(
+    method: Callable[[AsyncIterator[Any], Any], AsyncIterator[Any]], decode: Decode
+) -> Callable[[AsyncIterator[bytes], grpc.aio.ServicerContext[Any, Any]], AsyncIterator[Any]]:
+    async def decoded(requests: AsyncIterator[bytes]) -> AsyncIterator[Any]:
+        async for request in requests:
+            yield _decoded(request, decode)
+
+    async def call(
+        requests: AsyncIterator[bytes], context: grpc.aio.ServicerContext[Any, Any]
+    ) -> AsyncIterator[Any]:
+        try:
+            async for message in method(decoded(requests), context):
+                yield message
+        except Exception as error:
+            await _refused(context, error)
+
+    return call
+
+
 def _decoded(request: bytes, decode: Decode) -> Any:
     try:
         return decode(request)
