@@ -139,7 +139,11 @@ OTHERS: dict[str, tuple[str, tuple[str, str, Any], str]] = {
         ("Singletons", "Get", singletons_pb2.SingletonsGetRequest(name="one")), "OK",
     ),
     "deferred-in-limbo": (
-        "UPDATE baton.deferred SET state = 'limbo'",
+        "UPDATE baton.deferred SET state = 'limbo' WHERE name = 'deferred-in-limbo'",
+        ("Deferreds", "Get", deferreds_pb2.DeferredsGetRequest(token="TOKEN")), "DATA_LOSS",
+    ),
+    "deferred-of-a-negative-run": (
+        "UPDATE baton.deferred SET run_id = -1 WHERE name = 'deferred-of-a-negative-run'",
         ("Deferreds", "Get", deferreds_pb2.DeferredsGetRequest(token="TOKEN")), "DATA_LOSS",
     ),
     "runner-of-the-future": (
@@ -185,7 +189,7 @@ class Damaged:
     replica: Replica
     channel: grpc.Channel
     runs: dict[str, int]  # ids of RUNS and RECORDS
-    token: str
+    tokens: dict[str, str]
     terms: int  # so many apps had been told to lead when the damage was done
     executed: int  # so many runs of the witness had begun
     stalls: Stalls  # since then
@@ -213,13 +217,17 @@ def damaged(tmp_path_factory: pytest.TempPathFactory, module_database: str) -> I
         replica = cluster.wait_for_leader()
         cluster.wait_for("execute", 2, name="witness")
         with grpc.insecure_channel(replica.api_address) as channel, Stalls() as stalls:
-            create = deferreds_pb2.DeferredsCreateRequest(name="promise")
-            token = STUBS["Deferreds"](channel).Create(create, timeout=10).token
+            tokens = {name: _deferred(channel, name) for name in OTHERS if "deferred" in name}
             terms, executed = len(cluster.events("become")), len(_witness(cluster))
             with psycopg.connect(module_database, autocommit=True) as connection:
                 runs = _damage(connection)
-            yield Damaged(cluster, replica, channel, runs, token, terms, executed, stalls)
+            yield Damaged(cluster, replica, channel, runs, tokens, terms, executed, stalls)
         assert replica.sidecar.running
+
+
+def _deferred(channel: grpc.Channel, name: str) -> str:
+    create = deferreds_pb2.DeferredsCreateRequest(name=name)
+    return str(STUBS["Deferreds"](channel).Create(create, timeout=10).token)
 
 
 @pytest.fixture(scope="module")
@@ -329,7 +337,7 @@ def test_other_damage_is_bearable(damaged: Damaged, name: str) -> None:
     """G11: an answer, or DATA_LOSS; never an error inside the sidecar."""
     _, (service, method, request), wanted = OTHERS[name]
     if service == "Deferreds":
-        request = deferreds_pb2.DeferredsGetRequest(token=damaged.token)
+        request = deferreds_pb2.DeferredsGetRequest(token=damaged.tokens[name])
     code, message, _ = damaged.ask(service, method, request)
     assert code == wanted, message
 

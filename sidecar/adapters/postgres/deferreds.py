@@ -98,8 +98,11 @@ def _deferred_or_damaged(row: Row) -> Deferred | DamagedRow:
 
 
 def _deferred(row: Row) -> Deferred:
+    damage = f"deferred {row['name']!r} is damaged in the database:"
+    if row["run_id"] < 0:
+        raise DamagedRow(f"{damage} its run_id is negative")
     columns = {name: row[name] for name in _COLUMNS}
     try:
         return Deferred(**columns | {"state": DeferredState(row["state"])})
     except ValueError as error:
-        raise DamagedRow(f"deferred {row['name']!r} is damaged in the database: {error}") from None
+        raise DamagedRow(f"{damage} {error}") from None
