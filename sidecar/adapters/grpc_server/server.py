@@ -5,7 +5,6 @@ checks excepted; a socket file is readable and writable by its owner and group o
 most 4 MiB.
 """
 
-import inspect
 import os
 import socket
 import stat
@@ -169,11 +168,8 @@ class _MapErrors(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
                 guarded_streams(handler.stream_stream, decode), response_serializer=encode
             )
         if handler.response_streaming:
-            # The health service's Watch does not yield its answers: it writes them itself.
-            yields = inspect.isasyncgenfunction(handler.unary_stream)
-            guarded: Any = guarded_stream if yields else guarded_unary
             return grpc.unary_stream_rpc_method_handler(
-                guarded(handler.unary_stream, decode), response_serializer=encode
+                guarded_stream(handler.unary_stream, decode), response_serializer=encode
             )
         return grpc.unary_unary_rpc_method_handler(
             guarded_unary(handler.unary_unary, decode), response_serializer=encode
