@@ -193,13 +193,13 @@ def test_the_health_of_the_api_can_be_watched(channel: grpc.Channel) -> None:
         watch = stub.Watch(health_pb2.HealthCheckRequest(service=service), timeout=10)
         assert next(watch).status == health_pb2.HealthCheckResponse.ServingStatus.Value(status)
         watch.cancel()
-    rubbish = channel.unary_stream("/grpc.health.v1.Health/Watch", None, None)
+    rubbish: Any = channel.unary_stream("/grpc.health.v1.Health/Watch", None, None)
     assert _error(lambda: next(rubbish(b"\xff\xff", timeout=10)))[0] == "INVALID_ARGUMENT"
 
 
 def test_reflection_tells_what_is_served(channel: grpc.Channel) -> None:
     """G11: and of rubbish, that it is."""
-    ask = channel.stream_stream(REFLECTION, None, None)
+    ask: Any = channel.stream_stream(REFLECTION, None, None)
     request = reflection_pb2.ServerReflectionRequest(list_services="")
     (answer,) = ask(iter([request.SerializeToString()]), timeout=10)
     assert b"baton.v1.State" in answer
