@@ -2,7 +2,8 @@
 
 Guarantees:
 - everything goes to stderr, one line per event: stdout belongs to the result of a command, and a
-  container runtime collects both. A full or closed stderr costs the line, never the process;
+  container runtime collects both. A full or closed stderr costs the line, never the process, and
+  one that nobody reads keeps nobody waiting: how many lines that cost is told afterwards;
 - no registered secret leaves in any value, key or traceback, whether raw, percent-encoded or
   quoted, nor does the password of any URL (G12);
 - text that came from outside cannot forge a line or steer a terminal: control characters are
@@ -16,7 +17,9 @@ context.
 
 import json
 import logging
+import os
 import re
+import select
 import sys
 import threading
 from collections.abc import Iterable, Mapping
@@ -47,6 +50,9 @@ HIDDEN: Final = "***"
 TEXT_CHARACTERS_MAX: Final = 8_192
 TRACEBACK_CHARACTERS_MAX: Final = 32_768
 _DEPTH_MAX = 6
+# So much a pipe, a socket or a terminal that is ready takes without a wait (PIPE_BUF).
+_PIECE_BYTES = 4_096
+_PATIENCE_MILLISECONDS = 50  # for a reader that is only busy; then no more, until it reads again
 # Shorter ones occur in any text by chance; in URLs and by the name of their field they are hidden
 # all the same.
 _SECRET_CHARACTERS_MIN = 4
@@ -262,8 +268,54 @@ class _Stderr:
 
 def _write(line: str) -> None:
     with suppress(OSError, ValueError, AttributeError):  # closed, full, or none at all
-        sys.stderr.write(line + "\n")
-        sys.stderr.flush()
+        _outlet.write(line)
+
+
+class _Outlet:
+    """Writes to stderr as long as somebody reads: a blocked write would keep the pings waiting."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()  # a collector of garbage may have something to say meanwhile
+        self._stuck = False
+        self._torn = False
+        self._lost = 0
+
+    def write(self, line: str) -> None:
+        stream = sys.stderr
+        try:
+            descriptor = stream.fileno()
+        except (OSError, ValueError):  # no file: a test looks on
+            stream.write(line + "\n")
+            stream.flush()
+            return
+        with self._lock:
+            if not self._ready(descriptor):
+                self._lost += 1
+                return
+            if lost := self._lost:
+                self._lost = 0
+                structlog.get_logger().warning("log_lines_lost", lines=lost)
+            self._put(descriptor, f"{line}\n".encode(stream.encoding, "backslashreplace"))
+
+    def _put(self, descriptor: int, data: bytes) -> None:
+        if self._torn:
+            data = b"\n" + data
+        self._torn = True
+        while data:
+            if not self._ready(descriptor):
+                self._lost += 1
+                return
+            data = data[os.write(descriptor, data[:_PIECE_BYTES]) :]
+        self._torn = False
+
+    def _ready(self, descriptor: int) -> bool:
+        poll = select.poll()
+        poll.register(descriptor, select.POLLOUT)
+        self._stuck = not poll.poll(0 if self._stuck else _PATIENCE_MILLISECONDS)
+        return not self._stuck
+
+
+_outlet = _Outlet()
 
 
 class _LibraryHandler(logging.Handler):

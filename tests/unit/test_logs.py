@@ -1,8 +1,10 @@
 """Log lines: readable by machines, safe to look at, without secrets."""
 
+import fcntl
 import io
 import json
 import logging
+import os
 import sys
 import threading
 import warnings
@@ -157,6 +159,34 @@ def test_a_closed_stderr_costs_only_the_line(monkeypatch: pytest.MonkeyPatch) ->
     for broken in (_Full(), None):
         monkeypatch.setattr(sys, "stderr", broken)
         log.info("lost")
+
+
+def test_a_stderr_that_nobody_reads_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A collector of logs that stands still must not cost the lease; what it missed is told."""
+    reading, writing = os.pipe()
+    fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 65_536)
+    with open(writing, "w") as stderr, open(reading, "rb", buffering=0) as reader:
+        monkeypatch.setattr(sys, "stderr", stderr)
+        logs.configure("info", "json")
+        writer = threading.Thread(target=_write_much, daemon=True)
+        writer.start()
+        writer.join(10)
+        assert not writer.is_alive()
+        text = reader.read(65_536)
+        structlog.get_logger().info("heard")
+        text += reader.read(65_536)
+    *whole, torn, lost, heard = text.decode().splitlines()
+    assert {json.loads(line)["event"] for line in whole} == {"spoken"}
+    assert torn.startswith('{"timestamp"')
+    assert not torn.endswith("}")
+    assert json.loads(lost)["event"] == "log_lines_lost"
+    assert json.loads(lost)["lines"] + len(whole) == 100
+    assert json.loads(heard)["event"] == "heard"
+
+
+def _write_much() -> None:
+    for _ in range(100):
+        structlog.get_logger().info("spoken", text="x" * 8_000, more="y" * 2_000)
 
 
 def test_a_value_that_cannot_be_shown_costs_only_itself(capsys: pytest.CaptureFixture[str]) -> None:
