@@ -9,6 +9,7 @@ Guarantees:
 - at most `Slots` calls into the app are open at once, over all groups of this runner;
 - when the term ends every call is cancelled; when it drains, calls may end until `work_until`;
 - nothing is executed when the term cannot be trusted;
+- the oldest due run comes first, whether its schedule lets its runs overlap or not;
 - a term ends when a claim brings an attempt that still runs: the database lost what we committed.
 """
 
@@ -119,6 +120,7 @@ class _Shift:
     unknown: bool = False  # the answer to a claim was lost: some runs may be ours unknown to us,
     settled_at: float = 0.0  # and until then more of them, by a claim that nobody waits for
     backlog: bool = False  # the last claim took as many as it could: more are due
+    passed_over: bool = False  # and some that must not overlap may be among them
 
     async def work(self) -> None:
         slots = self.tools.slots
@@ -202,8 +204,10 @@ class _Shift:
             return POLL_SECONDS
         left, probe = taken, self.tools.breaker.began(now)
         try:
-            claim = await self._claim(taken)
+            admitted = await self._admitted() if self.passed_over else ()
+            claim = await self._claim(taken, admitted)
             left -= self._begin(claim, completions, probe=probe)
+            self.passed_over = not left and (claim.contended or bool(admitted))
             if claim.contended and left:
                 left -= await self._begin_admitted(left, completions, probe=probe)
         finally:
@@ -217,16 +221,20 @@ class _Shift:
         return self._nap(claim) if left else 0.0
 
     async def _begin_admitted(self, most: int, completions: Completions, *, probe: bool) -> int:
+        admitted = await self._admitted()
+        if not admitted:
+            return 0
+        claim = await self._claim(min(most, len(admitted)), admitted)
+        return self._begin(claim, completions, probe=probe)
+
+    async def _admitted(self) -> tuple[int, ...]:
+        """Of the due runs that must not overlap, those that may begin."""
         admitted = await admit(self.tools.store, self.tenure.term)
         if admitted.replaced:
             await self._cancel_asked()
         if admitted.look_again:
             self.woken.set()
-        if not admitted.start:
-            return 0
-        limit = min(most, len(admitted.start))
-        claim = await self._claim(limit, admitted.start)
-        return self._begin(claim, completions, probe=probe)
+        return admitted.start
 
     def _nap(self, claim: Claim) -> float:
         if claim.next_due_at is None:

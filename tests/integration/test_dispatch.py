@@ -546,6 +546,24 @@ async def test_overlap_policies(
     assert app.running_most == at_once
 
 
+async def test_a_backlog_does_not_keep_back_what_must_not_overlap(lab: Lab) -> None:
+    """Runs come by their age: no schedule waits for others to have nothing due any more."""
+    await queued(lab, count=4)
+    await queued(lab, replace(overlapping("skip"), name="alone"))
+    for _ in range(6):
+        await catalogue(lab).trigger("hourly", payload=None, request_id="")
+    app = FakeApp()
+
+    async def slow(invocation: Invocation) -> Answer:
+        await asyncio.sleep(0.15)
+        return Succeeded()
+
+    app.handler = slow
+    async with lab.leading(app, slots=Slots(1)):
+        await lab.ended(11)
+    assert [call.delivery.name for call in app.calls].index("alone") == 4
+
+
 async def test_a_backfilled_run_is_not_replaced(lab: Lab) -> None:
     """G4: the tick waits until it has ended, its retry included."""
     await lab.add(replace(overlapping("replace"), retry=QUICK))
