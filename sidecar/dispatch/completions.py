@@ -7,7 +7,7 @@ Guarantees:
   wait for the calls before them, those come first, for GATHER_SECONDS at most;
 - a lost answer is resolved by reading the rows, never by writing again blindly;
 - a verdict that Postgres cannot store does not take others with it: its run has failed, and says
-  why.
+  why. One that is refused for another reason, such as a missing privilege, is written later.
 """
 
 import asyncio
@@ -20,8 +20,10 @@ from sidecar.dispatch.ports import RunStore
 from sidecar.model.errors import (
     AnswerLost,
     Fenced,
+    NotStorable,
     SidecarError,
     StatePersistFailed,
+    StoreRefused,
     StoreUnavailable,
 )
 from sidecar.model.ledger import Recorded, Report
@@ -48,6 +50,7 @@ class Completions:
         self._tenure = tenure
         self._crowded = crowded
         self._queue: asyncio.Queue[_Entry] = asyncio.Queue()
+        self._refused: set[asyncio.Future[Recorded | None]] = set()
 
     async def record(self, report: Report) -> Recorded | None:
         """What was written; None if it came too late."""
@@ -64,7 +67,9 @@ class Completions:
             while not self._queue.empty():
                 waiting.append(self._queue.get_nowait())
             batch, waiting = _split(waiting)
-            await self._settle(batch)
+            again = self._refused.intersection(done for _, done in batch)
+            self._refused -= again
+            await self._settle(batch, lost=bool(again))
 
     async def _gathered(self) -> None:
         for _ in range(_STEPS):
@@ -72,27 +77,29 @@ class Completions:
                 return
             await asyncio.sleep(GATHER_SECONDS / _STEPS)
 
-    async def _settle(self, batch: Sequence[_Entry]) -> None:
-        recorded = await self._written([report for report, _ in batch])
+    async def _settle(self, batch: Sequence[_Entry], *, lost: bool = False) -> None:
+        reports = [report for report, _ in batch]
+        try:
+            recorded = await self._written(reports, lost=lost)
+        except Exception as error:
+            await self._apart(batch, error)
+            return
         for report, done in batch:
             if not done.done():
                 done.set_result(recorded.get(report.delivery.ref.run_id))
 
-    async def _written(self, reports: Sequence[Report]) -> Mapping[int, Recorded]:
+    async def _written(self, reports: Sequence[Report], *, lost: bool) -> Mapping[int, Recorded]:
         try:
-            return await self._stubbornly(reports)
+            return await self._stubbornly(reports, lost=lost)
         except Fenced:
             metrics.FENCED_WRITES.labels("completion").inc(len(reports))
             self._tenure.fenced()
             return {}
-        except Exception as error:
-            return await self._apart(reports, error)
 
-    async def _stubbornly(self, reports: Sequence[Report]) -> Mapping[int, Recorded]:
+    async def _stubbornly(self, reports: Sequence[Report], *, lost: bool) -> Mapping[int, Recorded]:
         """Until Postgres answers; the end of the term ends the wait."""
         pause = RETRY_SECONDS[0]
         written: dict[int, Recorded] = {}
-        lost = False
         while True:
             try:
                 if lost:
@@ -105,28 +112,37 @@ class Completions:
                     written |= await self._store.landed(reports)
             except StoreUnavailable as error:
                 lost = lost or isinstance(error, AnswerLost)
-                _count_unsaved(reports)
-                log.warning("completion_waits_for_postgres", runs=len(reports), problem=str(error))
+                _wait_for_postgres(reports, error)
             else:
                 return written
             await asyncio.sleep(pause)
             pause = min(pause * 2, RETRY_SECONDS[1])
 
-    async def _apart(self, reports: Sequence[Report], error: Exception) -> Mapping[int, Recorded]:
-        """One of them cannot be stored: write each by itself, and that one as failed."""
-        if len(reports) > 1:
-            written: dict[int, Recorded] = {}
-            for report in reports:
-                written |= await self._written([report])
-            return written
-        run_id = reports[0].delivery.ref.run_id
-        log.error("answer_not_storable", run_id=run_id, exc_info=error)
+    async def _apart(self, batch: Sequence[_Entry], error: Exception) -> None:
+        """One of them was refused: write each by itself. That one later, if waiting may help; else
+        as failed."""
+        if len(batch) > 1:
+            for entry in batch:
+                await self._settle([entry], lost=True)
+            return
+        ((report, done),) = batch
+        if isinstance(error, StoreRefused) and not isinstance(error, NotStorable):
+            _wait_for_postgres([report], error)
+            asyncio.get_running_loop().call_later(RETRY_SECONDS[1], self._again, batch[0])
+            return
+        log.error("answer_not_storable", run_id=report.delivery.ref.run_id, exc_info=error)
         problem = str(error) if isinstance(error, SidecarError) else type(error).__name__
         text = f"the answer could not be stored: {problem}"
         failed = Verdict(Outcome.FAILED, error=text, error_code="NOT_STORABLE", cause=text)
-        if reports[0].verdict == failed:
-            return {}
-        return await self._written([Report(reports[0].delivery, failed)])
+        if report.verdict != failed:
+            await self._settle([(Report(report.delivery, failed), done)])
+        elif not done.done():
+            done.set_result(None)
+
+    def _again(self, entry: _Entry) -> None:
+        """It may have been written before it was refused, by a statement whose answer was lost."""
+        self._refused.add(entry[1])
+        self._queue.put_nowait(entry)
 
 
 def _split(waiting: Sequence[_Entry]) -> tuple[list[_Entry], list[_Entry]]:
@@ -147,6 +163,7 @@ def _without(reports: Sequence[Report], written: Mapping[int, Recorded]) -> list
     return [report for report in reports if report.delivery.ref.run_id not in written]
 
 
-def _count_unsaved(reports: Sequence[Report]) -> None:
+def _wait_for_postgres(reports: Sequence[Report], error: Exception) -> None:
     unsaved = sum(report.verdict.state is not None for report in reports)
     metrics.STATE_ERRORS.labels(StatePersistFailed.__name__).inc(unsaved)
+    log.warning("completion_waits_for_postgres", runs=len(reports), problem=str(error))

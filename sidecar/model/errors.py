@@ -7,6 +7,7 @@
     │   ├── WrongServer         a pooler or a read-only server in place of a primary
     │   ├── IncompatibleSchema  the tables are too old or too new for this binary
     │   ├── DamagedRow          a row holds what no release writes          DATA_LOSS
+    │   ├── NotStorable         what was to be written is no value for it
     │   └── ClusterTaken        another app registered under this cluster's name
     ├── AppUnavailable          the app refused the connection              retry
     ├── Fenced                  written under a term or attempt that is over  FAILED_PRECONDITION
@@ -63,6 +64,10 @@ class IncompatibleSchema(StoreRefused):
 
 class DamagedRow(StoreRefused):
     """A row was changed by hand, or by a release that we do not know; the message names it."""
+
+
+class NotStorable(StoreRefused):
+    """Postgres cannot hold what was to be written; waiting does not help."""
 
 
 class ClusterTaken(StoreRefused):

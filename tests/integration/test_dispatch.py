@@ -795,6 +795,27 @@ async def test_an_unknown_commit_is_resolved_by_reading(
     assert meta["run_count"] == 1
 
 
+async def test_an_answer_waits_for_tables_that_are_refused_for_a_while(lab: Lab) -> None:
+    """G6: as with a privilege that is missing; what the app did has not failed because of it."""
+    await queued(lab)
+    app = FakeApp()
+
+    async def handler(invocation: Invocation) -> Answer:
+        await lab.sql("ALTER TABLE baton.state RENAME TO state_away")
+        return Succeeded(state=b"kept")
+
+    app.handler = handler
+    async with lab.leading(app):
+        await lab.until(lambda rows: rows[0]["state"] == "running" and len(app.calls) == 1)
+        await asyncio.sleep(0.5)
+        await lab.sql("ALTER TABLE baton.state_away RENAME TO state")
+        (row,) = await lab.ended(1)
+    assert (row["outcome"], row["error"]) == ("succeeded", "")
+    assert [dict(row) for row in await lab.sql("SELECT value FROM baton.state")] == [
+        {"value": b"kept"}
+    ]
+
+
 async def test_runs_claimed_in_an_answer_that_was_lost_are_not_forgotten(lab: Lab) -> None:
     """G5: they are taken back and delivered, and the lost delivery does not count."""
     await queued(lab, count=3)

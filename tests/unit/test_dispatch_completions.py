@@ -2,11 +2,14 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, cast
 
+import pytest
+
 from sidecar.dispatch.completions import Completions
-from sidecar.model.errors import AnswerLost
+from sidecar.model.errors import AnswerLost, NotStorable, StoreRefused
 from sidecar.model.ledger import Recorded, Report
 from sidecar.model.run import Delivery, Outcome, RunKind, RunRef, RunState, Verdict
 from sidecar.model.term import Tenure, Term
@@ -65,6 +68,44 @@ async def test_a_write_carried_out_late_is_known_as_ours() -> None:
     assert recorded == rows.written[5]
 
 
+class Refusing:
+    """Refuses each of `errors` once, then takes whatever comes."""
+
+    def __init__(self, *errors: Exception) -> None:
+        self._errors = list(errors)
+
+    async def complete(self, term: Term, reports: Sequence[Report]) -> Mapping[int, Recorded]:
+        if self._errors:
+            raise self._errors.pop(0)
+        return {report.delivery.ref.run_id: _recorded(report) for report in reports}
+
+    async def landed(self, reports: Sequence[Report]) -> Mapping[int, Recorded]:
+        return {}
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [
+        (StoreRefused("permission denied for table run"), Outcome.SUCCEEDED),
+        (NotStorable("invalid byte sequence"), Outcome.FAILED),
+    ],
+)
+async def test_only_an_answer_that_cannot_be_stored_has_failed(
+    error: Exception, outcome: Outcome
+) -> None:
+    """G4: what is refused for a while is written later, as it was answered."""
+    completions = Completions(cast(Any, Refusing(error)), cast(Tenure, _Trusted()))
+    writer = asyncio.create_task(completions.run())
+    try:
+        async with asyncio.timeout(5):
+            recorded = await completions.record(_report(5))
+    finally:
+        writer.cancel()
+        await asyncio.gather(writer, return_exceptions=True)
+    assert recorded is not None
+    assert recorded.outcome is outcome
+
+
 class Batches:
     """Takes whatever comes; remembers how many came at once."""
 
@@ -74,6 +115,47 @@ class Batches:
     async def complete(self, term: Term, reports: Sequence[Report]) -> Mapping[int, Recorded]:
         self.sizes.append(len(reports))
         return {report.delivery.ref.run_id: _recorded(report) for report in reports}
+
+
+class HalfRefused(Batches):
+    """What returns state is refused, until somebody grants it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.granted = False
+        self.written: dict[int, Recorded] = {}
+
+    async def complete(self, term: Term, reports: Sequence[Report]) -> Mapping[int, Recorded]:
+        if not self.granted and any(report.verdict.state for report in reports):
+            raise StoreRefused("permission denied for table state")
+        fresh = [each for each in reports if each.delivery.ref.run_id not in self.written]
+        recorded = await super().complete(term, fresh)
+        self.written |= recorded
+        return recorded
+
+    async def landed(self, reports: Sequence[Report]) -> Mapping[int, Recorded]:
+        ids = {report.delivery.ref.run_id for report in reports}
+        return {run_id: row for run_id, row in self.written.items() if run_id in ids}
+
+
+async def test_what_is_refused_keeps_no_other_answer_waiting() -> None:
+    rows = HalfRefused()
+    completions = Completions(cast(Any, rows), cast(Tenure, _Trusted()))
+    plain, refused = _report(1), _report(2)
+    refused = replace(refused, verdict=replace(refused.verdict, state=b"{}"))
+    asked = [asyncio.create_task(completions.record(each)) for each in (refused, plain)]
+    await asyncio.sleep(0)  # both of them wait to be written
+    writer = asyncio.create_task(completions.run())
+    try:
+        async with asyncio.timeout(5):
+            assert await asked[1] is not None
+            assert not asked[0].done()
+            rows.granted = True
+            assert await asked[0] is not None
+    finally:
+        writer.cancel()
+        await asyncio.gather(writer, return_exceptions=True)
+    assert set(rows.written) == {1, 2}
 
 
 async def test_while_calls_wait_their_answers_are_written_together() -> None:

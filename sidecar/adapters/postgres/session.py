@@ -30,7 +30,13 @@ from psycopg.adapt import Loader
 from psycopg.pq import Format
 from psycopg.rows import DictRow, dict_row
 
-from sidecar.model.errors import AnswerLost, StoreRefused, StoreUnavailable, WrongServer
+from sidecar.model.errors import (
+    AnswerLost,
+    NotStorable,
+    StoreRefused,
+    StoreUnavailable,
+    WrongServer,
+)
 
 T = TypeVar("T")
 Connection = psycopg.AsyncConnection[DictRow]
@@ -213,6 +219,8 @@ def _translated(connection: Connection, error: psycopg.Error) -> Exception:
             return error
         case psycopg.OperationalError() | psycopg.InterfaceError() | psycopg.InternalError():
             return StoreUnavailable(_one_line(error))
+        case psycopg.DataError():
+            return NotStorable(_one_line(error))
         case _:
             # A missing table or privilege, a damaged row: not healed by a retry.
             return StoreRefused(_one_line(error))
