@@ -1,4 +1,4 @@
-"""The SQL files: short enough for psycopg to parse each of them only once."""
+"""The SQL files: read once, and short enough for psycopg to parse each of them only once."""
 
 from pathlib import Path
 
@@ -25,3 +25,14 @@ def test_the_schema_is_put_in_quoted() -> None:
     text = Queries('my "own"')["runs/claim"]
     assert '"my ""own""".run' in text
     assert " baton." not in text
+
+
+def test_no_query_is_read_at_its_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    """G11: a process that has no descriptor left for a file still answers as it should."""
+    queries = Queries("baton")
+
+    def refuse(*_: object, **__: object) -> str:
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr(Path, "read_text", refuse)
+    assert all(queries[name] for name in NAMES)
