@@ -16,7 +16,13 @@ from sidecar.config.work import Retry, Schedule
 from sidecar.dispatch import Runs, Slots
 from sidecar.dispatch.completions import Completions
 from sidecar.model.breaker import Breaker
-from sidecar.model.errors import AnswerLost, FailedPrecondition, Fenced, StoreUnavailable
+from sidecar.model.errors import (
+    AnswerLost,
+    FailedPrecondition,
+    Fenced,
+    StoreRefused,
+    StoreUnavailable,
+)
 from sidecar.model.ledger import Claim, Recorded, Report
 from sidecar.model.run import Answer, CallFailed, Declined, Failed, Outcome, Succeeded, Verdict
 from sidecar.model.term import Term
@@ -129,6 +135,20 @@ async def test_state_and_outcome_commit_together(lab: Lab) -> None:
     await lab.runs.complete(term, [report(again, state=b"new")])
     (state,) = await lab.sql("SELECT key, value FROM baton.state")
     assert (state["key"], state["value"]) == ("schedule-state:hourly", b"new")
+
+
+async def test_what_is_written_together_commits_together(lab: Lab) -> None:
+    """G6: a state that cannot be stored leaves neither an outcome nor the state before it."""
+    for name in ("first", "second"):
+        await queued(lab, replace(EVERY_HOUR, name=name))
+    term = await lab.term()
+    first, second = (await lab.runs.claim(term, limit=2)).deliveries
+    unknown = replace(second, state_version=2**31)  # more than its column holds
+    verdict = Verdict(Outcome.SUCCEEDED, state=b"{}", cause="succeeded")
+    with pytest.raises(StoreRefused):
+        await lab.runs.complete(term, [Report(first, verdict), Report(unknown, verdict)])
+    assert await lab.sql("SELECT * FROM baton.state") == []
+    assert [row["state"] for row in await lab.rows()] == ["running", "running"]
 
 
 async def test_a_run_that_kills_every_leader_fails_after_twenty_deliveries(lab: Lab) -> None:
