@@ -152,6 +152,18 @@ async def test_an_epoch_from_the_future_is_exceeded(
         assert (await _taken(lock, group_id)).epoch == future + 1
 
 
+async def test_an_epoch_that_only_a_runner_has_seen_is_exceeded(
+    database_url: str, identity: Identity
+) -> None:
+    """G2: a failover lost the takeover, and the clock of the new server is behind."""
+    group_id, seen = identity.groups["default"], 9_000_000_000_000
+    async with _session(database_url) as lock:
+        await _poll(lock, identity)
+        taken = await lock.execute(Takeover(group_id, above=seen))
+        assert isinstance(taken, Taken)
+        assert taken.epoch == seen + 1
+
+
 async def test_a_takeover_returns_what_it_found(database_url: str, identity: Identity) -> None:
     group_id = identity.groups["default"]
     async with _session(database_url) as lock:
