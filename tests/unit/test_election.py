@@ -329,6 +329,20 @@ def test_grace_counts_from_the_first_sight_of_the_beat(driver: Driver) -> None:
     assert driver.pass_time(0.02) == [Become(TERM, T.callback_timeout)]
 
 
+def test_a_beat_that_moved_on_begins_the_grace_anew(driver: Driver) -> None:
+    """G1: the holder still lived when its last beat was seen."""
+    driver.polled()
+    driver.now += 1.0
+    last = replace(OLD, sequence=6)
+    driver.polled(beat=last)
+    seen_at = driver.now
+    driver.now += 1.0
+    driver.polled(locked=True, beat=last)
+    driver.taken(found=last)
+    assert driver.pass_time(seen_at + T.grace - driver.now - 0.01) == []
+    assert driver.pass_time(0.02) == [Become(TERM, T.callback_timeout)]
+
+
 @pytest.mark.parametrize(
     ("found", "timeline"),
     [(replace(OLD, sequence=6), "1"), (OLD, "2")],
@@ -361,6 +375,21 @@ def test_a_candidate_pings_and_may_give_up(driver: Driver) -> None:
     driver.ping()
     driver.election.stop(driver.now)
     assert driver.effects() == []
+    assert driver.ask() == Release(G, EPOCH, clean=False)
+
+
+def test_a_candidate_that_led_before_gives_up_without_a_word(driver: Driver) -> None:
+    """G1: what its app acknowledged of its last term says nothing of the one before this."""
+    driver.lead()
+    driver.election.resign(G, LossReason.RESIGNED, driver.now)
+    driver.election.work_ended(TERM, driver.now)
+    driver.election.lost(TERM, True, driver.now)
+    driver.answer(Done())
+    assert driver.phase() is Phase.STANDBY
+    driver.pass_time(10.0)
+    driver.polled(locked=True)
+    driver.taken()
+    driver.election.stop(driver.now)
     assert driver.ask() == Release(G, EPOCH, clean=False)
 
 

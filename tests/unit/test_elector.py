@@ -1,15 +1,29 @@
-"""The elector and its session: whatever a try fails of, there is a next one."""
+"""The elector: whatever a try of its session fails of, there is a next one; what a term leaves
+behind does not reach the next."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from time import monotonic
 
 from sidecar.election import Elector
 from sidecar.model.election import Election
-from sidecar.model.election_words import Poll, Polled, Result, Statement, Timers
+from sidecar.model.election_words import (
+    Beat,
+    Done,
+    Holder,
+    Ping,
+    Pinged,
+    Poll,
+    Polled,
+    Result,
+    Statement,
+    Taken,
+    Takeover,
+    Timers,
+)
 from sidecar.model.term import LossReason, Tenure, Term
 
 
@@ -62,3 +76,120 @@ async def test_no_failure_of_the_session_ends_the_election() -> None:
         with suppress(asyncio.CancelledError):
             await running
     assert session.opened == 4
+
+
+class _Free:
+    """A server on which every lock is free, and was released cleanly; epochs rise."""
+
+    def __init__(self) -> None:
+        self.hung_up = 0
+        self.epoch = 1000
+        self.stuck: asyncio.Event | None = None  # statements wait for it, and then fail
+        self.waiting = asyncio.Event()
+
+    async def open(self) -> None: ...
+
+    async def execute(self, statement: Statement) -> Result:
+        if stuck := self.stuck:
+            self.waiting.set()
+            await stuck.wait()
+            raise OSError("the connection was lost long ago")
+        never = Beat(0, 0, "1")
+        match statement:
+            case Poll():
+                free = Holder(self.epoch, clean=True)
+                return [Polled(id_, True, free, never) for id_ in statement.try_ids]
+            case Takeover():
+                self.epoch += 1
+                return Taken(self.epoch, never, True, "1", "1")
+            case Ping():
+                return Pinged(frozenset(statement.group_ids))
+        return Done()
+
+    def hang_up(self) -> None:
+        self.hung_up += 1
+
+    async def close(self) -> None: ...
+
+
+class _Work:
+    """Remembers each term; takes some steps to end, as calls that are cancelled do."""
+
+    def __init__(self) -> None:
+        self.tenures: asyncio.Queue[Tenure] = asyncio.Queue()
+        self.ended = 0
+
+    async def __call__(self, tenure: Tenure) -> None:
+        self.tenures.put_nowait(tenure)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            for _ in range(20):
+                await asyncio.sleep(0)
+            self.ended += 1
+
+
+class _Listening(_App):
+    """Notes how much work had ended when it was told of a loss."""
+
+    def __init__(self, work: _Work) -> None:
+        self._work = work
+        self.told: asyncio.Queue[int] = asyncio.Queue()
+
+    async def lose_leadership(self, term: Term, reason: LossReason, timeout: float) -> None:
+        self.told.put_nowait(self._work.ended)
+
+
+@asynccontextmanager
+async def _campaigning(session: _Free, work: _Work, app: _App) -> AsyncIterator[Elector]:
+    election = Election("me", Timers(), lambda: 0.0)
+    elector = Elector(election, session, app, work, monotonic, takeover_sla=10.0)
+    election.join({"default": 7}, monotonic())
+    election.app_is(True, monotonic())
+    running = asyncio.create_task(elector.run())
+    try:
+        async with asyncio.timeout(30):
+            yield elector
+    finally:
+        running.cancel()
+        with suppress(asyncio.CancelledError):
+            await running
+
+
+async def test_the_app_is_told_of_the_loss_once_its_calls_have_ended() -> None:
+    """G1: in this order: stop, cancel what is executed, OnLoseLeadership."""
+    work = _Work()
+    app = _Listening(work)
+    async with _campaigning(_Free(), work, app) as elector:
+        await work.tenures.get()
+        elector.tell(elector.election.disconnected)
+        assert await app.told.get() == 1
+
+
+async def test_a_term_that_is_over_is_not_trusted_because_the_next_one_is() -> None:
+    """G1: trust is of one term; getting the lock again is another."""
+    work = _Work()
+    async with _campaigning(_Free(), work, _App()) as elector:
+        old = await work.tenures.get()
+        assert old.trusted_seconds() > 0
+        elector.tell(elector.election.disconnected)
+        new = await work.tenures.get()
+        assert new.term.epoch > old.term.epoch
+        assert new.trusted_seconds() > 0
+        assert old.trusted_seconds() == 0
+
+
+async def test_a_late_failure_of_a_session_given_up_costs_no_term() -> None:
+    """G8: it says nothing of the session that came after it."""
+    session, work = _Free(), _Work()
+    session.stuck = stuck = asyncio.Event()
+    async with _campaigning(session, work, _App()) as elector:
+        await session.waiting.wait()
+        session.stuck = None
+        elector.tell(elector.election.disconnected)
+        tenure = await work.tenures.get()
+        stuck.set()
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert tenure.trusted
+        assert session.hung_up == 1
