@@ -215,6 +215,13 @@ def test_a_secret_is_hidden_wherever_it_stands(secret: str, before: str, after: 
     logs.forget_secrets()
 
 
+@pytest.mark.parametrize("shown", ['p@ss/w"rd', "p%40ss%2Fw%22rd", 'p@ss/w\\"rd'])
+def test_a_secret_is_hidden_however_it_is_written(shown: str) -> None:
+    """G12: as it is, in a URL, in JSON."""
+    logs.add_secret('p@ss/w"rd')
+    assert logs.redacted(f"GET /ping?key={shown} refused") == "GET /ping?key=*** refused"
+
+
 @given(st.text())
 def test_visible_text_is_printable_and_keeps_what_was(text: str) -> None:
     shown = logs.visible(text)

@@ -10,6 +10,7 @@ from structlog.testing import capture_logs
 
 from sidecar.adapters.tokens import METADATA_KEY, Token
 from sidecar.config import SecretSource
+from sidecar.logs import redacted
 
 
 @pytest.fixture
@@ -49,6 +50,15 @@ def test_a_changed_file_counts_at_the_next_call(file: Path) -> None:
     os.replace(replacement, file)
     assert token.accepts(((METADATA_KEY, "second"),))
     assert not token.accepts(((METADATA_KEY, "first"),))
+
+
+def test_a_changed_token_is_hidden_from_when_it_counts(file: Path) -> None:
+    """G12: so is the one before it, which may still be written down somewhere."""
+    token = Token(SecretSource.from_file(file))
+    assert token.read() == "first"
+    file.write_text("rotated")
+    assert token.read() == "rotated"
+    assert redacted("refused: rotated, first") == "refused: ***, ***"
 
 
 def test_while_the_file_is_away_the_last_one_holds(file: Path) -> None:
