@@ -1,7 +1,7 @@
 """The contract of the state tables, on a real Postgres: the only form of this port there is."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from typing import TypeVar
 
@@ -104,6 +104,46 @@ async def test_versions_never_come_back(truth: PostgresState, lab: StateLab) -> 
     await lab.sql("UPDATE baton.state SET version = %(v)s", v=ahead)
     versions += [ahead, (await put(truth, "k")).version]
     assert versions == sorted(set(versions))
+
+
+_GONE: dict[str, Callable[[PostgresState], Awaitable[object]]] = {
+    "delete": lambda truth: truth.delete(Delete("k")),
+    "clear": lambda truth: truth.clear("", "", 10),
+    "sweep": lambda truth: truth.sweep(10),
+}
+
+
+@pytest.mark.parametrize("how", _GONE)
+async def test_a_tombstone_is_above_what_it_ends(
+    truth: PostgresState, lab: StateLab, how: str
+) -> None:
+    """G7: also of an entry written while the clock was ahead; below it, copies would outlive it."""
+    await put(truth, "k", ttl_seconds=3600.0)
+    ahead = "version = version + 86400000000"
+    expired = ", expires_at = now() - interval '1 s'" if how == "sweep" else ""
+    await lab.sql(f"UPDATE baton.state SET {ahead}{expired}")  # noqa: S608
+    before = await get(truth, "k")
+    await _GONE[how](truth)
+    after = await get(truth, "k")
+    assert before is not None
+    assert after is not None
+    assert after.value is None
+    assert after.version > before.version
+
+
+async def test_a_request_is_compared_and_set_like_any_other(truth: PostgresState) -> None:
+    """G7: with a request_id, too, what another has written is not overwritten."""
+    first = await put(truth, "k")
+    with pytest.raises(Conflict):
+        await put(truth, "k", b"mine", expected_version=0, request_id="r")
+    assert await get(truth, "k") == first
+
+
+async def test_copies_are_of_one_installation(truth: PostgresState, lab: StateLab) -> None:
+    """G7: another database, in which the cluster has the same number, shares the Redis."""
+    assert lab.identity.installation_id
+    assert lab.identity.installation_id in await truth.installation()
+    assert str(lab.identity.cluster_id) in await truth.installation()
 
 
 async def test_an_expired_entry_is_gone_at_once(truth: PostgresState) -> None:
