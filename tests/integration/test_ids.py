@@ -145,6 +145,25 @@ async def test_a_number_that_went_to_somebody_else_is_not_renewed(cluster: Clust
     assert await sleeper.renew(lease.window.machine, lease.window.floor_ms) is None
 
 
+async def test_a_number_that_went_to_somebody_else_is_not_released(cluster: Cluster) -> None:
+    """Whoever ends late gives back nothing that another holds by now."""
+    sleeper = cluster.machines("sleeper")
+    lease = await sleeper.acquire()
+    await cluster.execute(EXPIRE)
+    other = await cluster.machines("other").acquire()
+    await sleeper.release(lease.window.machine, lease.window.floor_ms)
+    third = await cluster.machines("third").acquire()
+    assert third.window.machine != other.window.machine
+
+
+async def test_a_number_is_kept_for_a_grace_after_its_lease(cluster: Cluster) -> None:
+    """Its runner counts the lease on a clock of its own, which may be a little slower."""
+    lease = await cluster.machines("sleeper").acquire()
+    await cluster.execute("UPDATE baton.machine SET expires_at = now() - interval '10 s'")
+    other = await cluster.machines("other").acquire()
+    assert other.window.machine != lease.window.machine
+
+
 async def test_all_numbers_leased_is_said_clearly(cluster: Cluster) -> None:
     """G11"""
     await cluster.execute(
