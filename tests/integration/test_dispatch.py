@@ -836,6 +836,17 @@ async def test_an_answer_waits_for_tables_that_are_refused_for_a_while(lab: Lab)
     ]
 
 
+async def test_an_end_under_a_later_term_is_not_taken_for_our_own(lab: Lab) -> None:
+    """G4: whoever lost the answer to a completion does not count what another leader completed."""
+    await queued(lab)
+    old = await lab.term()
+    lost = report(await lab.runs.claim(old, limit=1))
+    term = await lab.term()
+    await lab.runs.requeue(term)
+    assert await lab.runs.complete(term, [report(await lab.runs.claim(term, limit=1))])
+    assert await lab.runs.landed([lost]) == {}
+
+
 async def test_runs_claimed_in_an_answer_that_was_lost_are_not_forgotten(lab: Lab) -> None:
     """G5: they are taken back and delivered, and the lost delivery does not count."""
     await queued(lab, count=3)
