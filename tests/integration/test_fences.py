@@ -7,7 +7,7 @@ SELECT and FOR KEY SHARE both let the stale write through.
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from sidecar.adapters.postgres.run_records import PostgresRunRecords
 from sidecar.adapters.postgres.state import PostgresState
 from sidecar.config.work import Schedule, Singleton
 from sidecar.model.errors import Fenced
-from sidecar.model.ledger import Report
+from sidecar.model.ledger import Report, Step
 from sidecar.model.run import Delivery, Outcome, RunRef, Verdict
 from sidecar.model.schedule import SkipReason, timing_of
 from sidecar.model.state_words import Delete, Put
@@ -63,6 +63,11 @@ class Leader:
     async def checkpoint(self) -> object:
         return await self.records.checkpoint(self.ref, "charge", b"1")
 
+    async def checkpoint_all(self) -> None:
+        nobody = replace(self.ref, run_id=self.ref.run_id + 1_000_000)
+        steps = [Step(ref, "charge", b"1") for ref in (self.ref, nobody)]
+        _refuse_unless(any(await self.records.checkpoint_all(steps)))
+
     async def report_life(self) -> None:
         _refuse_unless(await self.records.heartbeat(self.ref, 0.5, "half"))
 
@@ -96,6 +101,7 @@ WRITES: dict[str, Write] = {
     "deferreds/create": Leader.promise,
     "heartbeats/beat": Leader.beat,
     "runs/checkpoint": Leader.checkpoint,
+    "runs/checkpoint_all": Leader.checkpoint_all,
     "runs/claim": lambda x: x.lab.runs.claim(x.term, limit=9),
     "runs/complete": Leader.complete,
     "runs/end_lives": lambda x: x.lab.runs.end_lives(x.term, limit=9),
@@ -114,6 +120,7 @@ WRITES: dict[str, Write] = {
 FOR_A_RUN = (
     "deferreds/create",
     "runs/checkpoint",
+    "runs/checkpoint_all",
     "runs/heartbeat",
     "state/delete_fenced",
     "state/put_fenced",

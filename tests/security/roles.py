@@ -27,6 +27,8 @@ NEED_OWNER = frozenset(
     {
         "test_a_store_that_breaks_in_an_unknown_way_turns_red_and_ends_nothing",
         "test_a_missing_table_is_refused_with_its_name",
+        "test_an_answer_waits_for_tables_that_are_refused_for_a_while",
+        "test_deferreds_read_at_once_are_told_apart",
         "test_without_tables_it_says_what_to_do",
         "test_the_life_of_a_troubled_pod",
         "test_two_schemas_never_meet",

@@ -172,7 +172,7 @@ class WatermarkMovesFirst(ModelSchedules):
 class BlindRetry(Completions):
     """After a lost answer the verdict is written again without looking."""
 
-    async def _stubbornly(self, reports: Sequence[Report]) -> Mapping[int, Recorded]:
+    async def _stubbornly(self, reports: Sequence[Report], *, lost: bool) -> Mapping[int, Recorded]:
         while True:
             try:
                 return await self._store.complete(self._tenure.term, reports)

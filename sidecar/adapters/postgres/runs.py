@@ -185,7 +185,7 @@ class PostgresRuns:
     async def start_singleton(self, term: Term, name: str) -> Delivery:
         """A new life of a singleton, running at once; earlier lives that nobody ended are over."""
         who = await self._identity()
-        parameters = _of(term, who) | {"cluster_id": who.cluster_id, "name": name}
+        parameters = _of(term, who) | {"name": name}
         row = (await self._database.fetch("runs/start_singleton", parameters))[0]
         if not row["stands"]:
             raise Fenced(f"group {term.group}: epoch {term.epoch} is over")
@@ -227,7 +227,12 @@ def _measured(seconds: float | None) -> float | None:
 
 
 def _of(term: Term, who: Identity) -> dict[str, Any]:
-    return {"group_id": term.group_id, "epoch": term.epoch, "runner_id": who.runner_id}
+    return {
+        "cluster_id": who.cluster_id,
+        "group_id": term.group_id,
+        "epoch": term.epoch,
+        "runner_id": who.runner_id,
+    }
 
 
 def _delivery(row: Row, term: Term, who: Identity) -> Delivery:

@@ -4,11 +4,11 @@
 -- makes the planner loop over the table.
 WITH fence AS MATERIALIZED (
     SELECT 1 FROM baton.term WHERE group_id = %(group_id)s AND epoch = %(epoch)s FOR SHARE
-), report AS MATERIALIZED (
+), report AS (
     SELECT * FROM unnest(
-        %(run_ids)s::bigint[], %(attempts)s::integer[], %(outcomes)s::text[], %(reasons)s::text[],
-        %(waits)s::float8[], %(used_retries)s::boolean[], %(delivereds)s::boolean[], %(results)s::bytea[],
-        %(errors)s::text[], %(error_codes)s::text[], %(causes)s::text[], %(missed_totals)s::bigint[]
+        %(run_ids)s::int8[], %(attempts)s::int[], %(outcomes)s::text[], %(reasons)s::text[],
+        %(waits)s::float8[], %(used_retries)s::bool[], %(delivereds)s::bool[], %(results)s::bytea[],
+        %(errors)s::text[], %(error_codes)s::text[], %(causes)s::text[], %(missed_totals)s::int8[]
     ) AS r (run_id, attempt, outcome, reason, wait, used_retry, delivered, result, error, error_code, cause, missed_total)
 ), held AS MATERIALIZED (
     -- Of what is going to wait the schedule is held: a deletion is seen here, or sees what waits. Before the run is:
@@ -22,11 +22,11 @@ WITH fence AS MATERIALIZED (
     SELECT id, attempt, epoch, state, cancel_reason, schedule_id FROM baton.run
     WHERE id = ANY (%(run_ids)s::bigint[]) AND EXISTS (SELECT FROM fence) AND (SELECT count(*) FROM held) >= 0
     ORDER BY id FOR UPDATE
-), asked AS MATERIALIZED (
+), asked AS (
     -- Somebody asked for its end, or its schedule was retired, while it was going to wait: it ends.
     SELECT report.*, overlap, cancel_reason, outcome IS NULL AND (cancel_reason IS NOT NULL OR retired_at IS NOT NULL) AS stopped
-    FROM live JOIN report ON report.run_id = live.id LEFT JOIN held ON held.id = live.schedule_id
-    WHERE live.state = 'running' AND live.attempt = report.attempt AND live.epoch = %(epoch)s
+    FROM live JOIN report ON report.run_id = live.id LEFT JOIN held ON held.id = schedule_id
+    WHERE state = 'running' AND live.attempt = report.attempt AND epoch = %(epoch)s
 ), decided AS MATERIALIZED (
     SELECT run_id, CASE WHEN outcome IS NULL AND NOT stopped THEN 'waiting' ELSE 'ended' END AS state,
         CASE WHEN stopped THEN 'skipped' ELSE outcome END AS outcome,
@@ -37,17 +37,16 @@ WITH fence AS MATERIALIZED (
     UPDATE baton.run SET
         state = d.state, outcome = d.outcome, reason = d.reason, error = d.error, error_code = d.error_code,
         due_at = CASE WHEN d.outcome IS NULL
-                      THEN clock_timestamp() + make_interval(secs => d.wait) ELSE run.due_at END,
-        overlap = coalesce(d.overlap, run.overlap), failures = run.failures + d.used_retry::integer,
-        attempts_free = run.attempts_free + (NOT d.delivered)::integer,
+                      THEN clock_timestamp() + make_interval(secs => d.wait) ELSE due_at END,
+        overlap = coalesce(d.overlap, run.overlap), failures = failures + d.used_retry::int,
+        attempts_free = attempts_free + (NOT d.delivered)::int,
         result = CASE WHEN d.outcome = 'succeeded' THEN d.result END,
         finished_at = CASE WHEN d.outcome IS NOT NULL THEN clock_timestamp() END,
-        history = baton.run_event(
-            run.history, d.state, d.outcome, run.attempt, run.epoch, run.runner_id, d.cause)
+        history = baton.run_event(history, d.state, d.outcome, attempt, epoch, runner_id, d.cause)
     FROM decided AS d WHERE run.id = d.run_id AND run.id = ANY (%(run_ids)s::bigint[])
     -- What counts as a run is one that succeeded or failed, and a singleton's life also if it was handed over.
-    RETURNING run.*, d.missed_total, extract(epoch FROM run.finished_at - run.attempt_started_at)::float8 AS seconds,
-        d.outcome IN ('succeeded', 'failed') OR (run.kind = 'singleton' AND d.outcome = 'skipped') AS counts
+    RETURNING run.*, d.missed_total, extract(epoch FROM finished_at - attempt_started_at)::float8 AS seconds,
+        d.outcome IN ('succeeded', 'failed') OR (kind = 'singleton' AND d.outcome = 'skipped') AS counts
 ), remembered AS (
     INSERT INTO baton.execution AS e
         (cluster_id, entity_type, name, last_run_at, last_success_at, run_count, last_error, missed_seen,

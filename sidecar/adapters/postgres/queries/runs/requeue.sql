@@ -8,7 +8,7 @@
 -- leader ends them. But if nobody leads it, nobody may ever do so again: then they come along.
 WITH fence AS MATERIALIZED (
     SELECT 1 FROM baton.term WHERE group_id = %(group_id)s AND epoch = %(epoch)s FOR SHARE
-), abandoned AS MATERIALIZED (
+), gone AS (
     SELECT id, schedule_id FROM baton.run
     WHERE group_id = %(group_id)s AND state = 'running' AND kind <> 'singleton'
       AND (epoch < %(epoch)s OR (%(lost)s AND epoch = %(epoch)s AND id <> ALL (%(known)s::bigint[])))
@@ -18,38 +18,35 @@ WITH fence AS MATERIALIZED (
     -- A deletion is seen here, or sees what waits. Before the runs are: a deletion holds its schedule too when it comes
     -- to its runs, and to what was claimed behind its snapshot. Whether they may overlap is what the schedule says now.
     SELECT id, retired_at, coalesce(definition ->> 'overlap', 'allow') AS overlap FROM baton.schedule
-    WHERE id = ANY (ARRAY (SELECT schedule_id FROM abandoned))
+    WHERE id = ANY (ARRAY (SELECT schedule_id FROM gone))
     ORDER BY id FOR SHARE
 ), orphan AS MATERIALIZED (
     SELECT id, epoch = %(epoch)s AS unheard, false AS moved, state, attempt, attempts_free, cancel_reason, schedule_id
     FROM baton.run
-    WHERE id = ANY (ARRAY (SELECT id FROM abandoned)) AND (SELECT count(*) FROM held) >= 0
+    WHERE id = ANY (ARRAY (SELECT id FROM gone)) AND (SELECT count(*) FROM held) >= 0
       AND group_id = %(group_id)s AND state = 'running' AND (epoch < %(epoch)s OR (%(lost)s AND epoch = %(epoch)s))
     ORDER BY id FOR UPDATE
-), vacant AS MATERIALIZED (
+), vacant AS (
     -- Its app said that it gave up the term, or its holder has shown no sign of life for much longer than a
     -- takeover may take.
     SELECT term.group_id, term.epoch
-    FROM baton.leader_group AS mine
-    JOIN baton.leader_group AS other ON other.cluster_id = mine.cluster_id AND other.id <> mine.id
-    JOIN baton.term ON term.group_id = other.id
-    WHERE mine.id = %(group_id)s AND EXISTS (SELECT FROM fence)
+    FROM baton.leader_group AS g JOIN baton.term ON term.group_id = g.id
+    WHERE g.cluster_id = %(cluster_id)s AND g.id <> %(group_id)s AND EXISTS (SELECT FROM fence)
       AND (term.clean OR NOT EXISTS (
           SELECT FROM baton.runner
           WHERE runner.runner_id = term.runner_id AND seen_at > clock_timestamp() - interval '60 s'))
-), left_behind AS MATERIALIZED (
-    -- Apart, so that each is answered from its index on live runs.
-    SELECT run.id FROM vacant JOIN baton.run ON run.group_id = vacant.group_id AND run.state = 'running'
-    UNION ALL
-    SELECT run.id FROM vacant JOIN baton.run ON run.group_id = vacant.group_id AND run.state IN ('queued', 'waiting')
 ), stray AS MATERIALIZED (
     -- The epoch is compared once the row is locked: whoever took that group over meanwhile keeps what it claimed.
     SELECT run.id, false, true, state, attempt, attempts_free, cancel_reason, schedule_id, retired_at,
         coalesce(definition ->> 'overlap', 'allow')
     FROM baton.run
-    JOIN vacant ON vacant.group_id = run.group_id
-    JOIN baton.schedule ON schedule.id = run.schedule_id
-    WHERE run.id = ANY (ARRAY (SELECT id FROM left_behind)) AND run.state <> 'ended' AND run.epoch <= vacant.epoch
+    JOIN vacant USING (group_id) JOIN baton.schedule ON schedule.id = schedule_id
+    WHERE run.id = ANY (ARRAY (
+            -- Apart, so that each is answered from its index on live runs.
+            SELECT id FROM vacant JOIN baton.run USING (group_id) WHERE state = 'running'
+            UNION ALL
+            SELECT id FROM vacant JOIN baton.run USING (group_id) WHERE state IN ('queued', 'waiting')))
+      AND state <> 'ended' AND run.epoch <= vacant.epoch
       AND (schedule.group_id = %(group_id)s OR schedule.retired_at IS NOT NULL)
     ORDER BY run.id LIMIT %(limit)s
     -- One whose schedule is being changed or deleted waits for the next look.
@@ -59,8 +56,8 @@ WITH fence AS MATERIALIZED (
     SELECT orphan.*, retired_at, overlap FROM orphan LEFT JOIN held ON held.id = schedule_id
     UNION ALL
     SELECT * FROM stray
-), decided AS MATERIALIZED (
-    SELECT id, unheard, overlap,
+), decided AS (
+    SELECT id, unheard, overlap, state,
         CASE WHEN cancel_reason IS NOT NULL OR retired_at IS NOT NULL THEN 'skipped'
              WHEN state = 'running' AND attempt - attempts_free >= %(deliveries_max)s AND NOT unheard THEN 'failed'
         END AS outcome,
@@ -69,22 +66,18 @@ WITH fence AS MATERIALIZED (
     FROM found
 ), changed AS (
     UPDATE baton.run SET
-        group_id = %(group_id)s, overlap = coalesce(decided.overlap, run.overlap),
-        state = CASE WHEN decided.outcome IS NOT NULL THEN 'ended'
-                     WHEN run.state = 'running' THEN 'waiting' ELSE run.state END,
-        outcome = decided.outcome,
-        reason = CASE WHEN decided.outcome = 'skipped' THEN coalesce(run.cancel_reason, 'operator') END,
-        error = CASE WHEN decided.outcome = 'failed'
-                     THEN 'given up after ' || %(deliveries_max)s || ' deliveries: leader changed' ELSE run.error END,
-        attempts_free = run.attempts_free + decided.unheard::integer,
-        due_at = CASE WHEN run.state = 'running' THEN least(run.due_at, clock_timestamp()) ELSE run.due_at END,
-        finished_at = CASE WHEN decided.outcome IS NOT NULL THEN clock_timestamp() END,
-        history = baton.run_event(
-            run.history,
-            CASE WHEN decided.outcome IS NOT NULL THEN 'ended'
-                 WHEN run.state = 'running' THEN 'waiting' ELSE run.state END,
-            decided.outcome, run.attempt, %(epoch)s, %(runner_id)s, decided.cause)
-    FROM decided WHERE run.id = decided.id AND run.id = ANY (ARRAY (SELECT id FROM decided))
+        group_id = %(group_id)s, overlap = coalesce(d.overlap, run.overlap),
+        state = new.state, outcome = d.outcome,
+        reason = CASE WHEN d.outcome = 'skipped' THEN coalesce(cancel_reason, 'operator') END,
+        error = CASE WHEN d.outcome = 'failed'
+                     THEN 'given up after ' || %(deliveries_max)s || ' deliveries: leader changed' ELSE error END,
+        attempts_free = attempts_free + d.unheard::int,
+        due_at = least(due_at, CASE WHEN run.state = 'running' THEN clock_timestamp() END),
+        finished_at = CASE WHEN new.state = 'ended' THEN clock_timestamp() END,
+        history = baton.run_event(history, new.state, d.outcome, attempt, %(epoch)s, %(runner_id)s, d.cause)
+    FROM decided AS d, LATERAL (SELECT CASE WHEN d.outcome IS NOT NULL THEN 'ended' WHEN d.state = 'running' THEN 'waiting'
+                                            ELSE d.state END) AS new (state)
+    WHERE run.id = d.id AND run.id = ANY (ARRAY (SELECT id FROM decided))
     RETURNING run.*
 ), remembered AS (
     INSERT INTO baton.execution AS e (cluster_id, entity_type, name, last_run_at, run_count, last_error)
@@ -94,5 +87,5 @@ WITH fence AS MATERIALIZED (
         last_run_at = greatest(e.last_run_at, excluded.last_run_at),
         run_count = e.run_count + excluded.run_count, last_error = excluded.last_error
 )
-SELECT EXISTS (SELECT FROM fence) AS stands, changed.id, changed.kind, changed.outcome, changed.reason
+SELECT EXISTS (SELECT FROM fence) AS stands, id, kind, outcome, reason
 FROM (SELECT) AS one LEFT JOIN changed ON true;
