@@ -11,7 +11,7 @@ database's clock makes nobody step down, and no heartbeat old.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -20,16 +20,14 @@ from typing import Protocol
 import structlog
 
 from sidecar import metrics
-from sidecar.metrics import EntityType
+from sidecar.health import gauges
 from sidecar.model.database_clock import DatabaseClock
-from sidecar.model.errors import HeartbeatFailed, SidecarError, StoreUnavailable
+from sidecar.model.errors import StoreUnavailable
 from sidecar.model.health import (
     BackOff,
     EntityKey,
-    EntityKind,
     Judgement,
     Reading,
-    Stale,
     Vitals,
     Watch,
     heartbeat_due,
@@ -50,7 +48,6 @@ CLOCK_STEP_SECONDS = 0.5  # less is drift
 OBSERVED_MAX = 1_000
 _OFTEN_READ_MAX = 500  # more entities than that are read seldom, while all is well:
 _SELDOM_SECONDS = 120.0
-_TYPES: dict[EntityKind, EntityType] = {"singleton": "singleton", "schedule": "cron"}
 
 
 class VitalsStore(Protocol):
@@ -272,9 +269,9 @@ class DeadMansSwitch:
             if ahead > timedelta():  # a step makes no heartbeat old: we write them ourselves
                 led.reading = replace(reading, beaten_at=oldest_beat(reading, ahead))
         self._look(led)
-        _delete_gone(before, reading.entities)  # after the look, which still speaks of them
+        gauges.delete_gone(before, reading.entities)  # after the look, which still speaks of them
         known = set(before)
-        _publish((each for each in reading.entities if each not in known), led.judgement)
+        gauges.publish((each for each in reading.entities if each not in known), led.judgement)
 
     async def _beat(self, tenure: Tenure) -> bool:
         """Were heartbeats written? Only for what is shown to be alive: lock held, app answering."""
@@ -288,7 +285,7 @@ class DeadMansSwitch:
         try:
             stands = await self._store.beat(tenure.term, seconds)
         except StoreUnavailable as error:
-            _heartbeat_failed(tenure.term, error)
+            gauges.heartbeat_failed(tenure.term, error)
             return False
         if not stands:
             metrics.FENCED_WRITES.labels("heartbeat").inc()
@@ -300,9 +297,7 @@ class DeadMansSwitch:
     def _all_written(self, led: _Led, now: datetime) -> None:
         """Nothing was written for so long that everything was due: no need to read it back."""
         led.reading, led.known_at = replace(led.reading, beaten_at=now), self._clock()
-        entities, beaten_at = metrics.ENTITIES, now.timestamp()
-        for vitals in led.reading.entities:
-            entities(vitals.name, _TYPES[vitals.kind]).heartbeat_at = beaten_at
+        gauges.beaten(led.reading.entities, now)
         self._look(led)
 
     async def _judge(self, tenure: Tenure) -> None:
@@ -323,7 +318,7 @@ class DeadMansSwitch:
         now = led.now(self._clock())
         reading = replace(led.reading, successes=led.successes)
         led.judgement = judged(led.judgement.watch, reading, now, self._stale_after_seconds)
-        _report_changes(before, led.judgement.stale, now)
+        gauges.report_changes(before, led.judgement.stale, now)
 
     def _consider_stepping_down(self, led: _Led) -> None:
         group, clock = led.tenure.term.group, self._clock()
@@ -343,8 +338,7 @@ class DeadMansSwitch:
         if led is None:
             return
         self._forgotten.set()
-        for vitals in led.reading.entities:
-            metrics.ENTITIES.forget(vitals.name, _TYPES[vitals.kind])
+        gauges.forget(led.reading.entities)
 
 
 def _as_of(vitals: Vitals, beaten_at: datetime | None) -> Vitals:
@@ -360,42 +354,3 @@ def _unread(successes: Mapping[EntityKey, datetime], reading: Reading) -> dict[E
 
 def _many(led: _Led) -> bool:
     return len(led.reading.entities) > _OFTEN_READ_MAX
-
-
-def _heartbeat_failed(term: Term, cause: SidecarError) -> None:
-    error = HeartbeatFailed(f"group {term.group}: {cause}")
-    metrics.HEARTBEAT_FAILURES.inc()
-    metrics.STATE_ERRORS.labels(error.reason).inc()
-    log.warning("heartbeat_failed", group=term.group, epoch=term.epoch, error=error)
-
-
-def _report_changes(before: set[EntityKey], stale: Iterable[Stale], now: datetime) -> None:
-    after = {each.vitals.key: each for each in stale}
-    for kind, name in after.keys() - before:
-        metrics.ENTITIES.is_stale(name, _TYPES[kind], True)
-        log.warning("stale", kind=kind, name=name, reason=after[kind, name].reason(now))
-    for kind, name in before - after.keys():
-        metrics.ENTITIES.is_stale(name, _TYPES[kind], False)
-        log.info("fresh_again", kind=kind, name=name)
-
-
-def _publish(entities: Iterable[Vitals], judgement: Judgement) -> None:
-    """The gauges of what is led here, as Postgres knows it: a new leader starts with the truth."""
-    stale = {each.vitals.key for each in judgement.stale}
-    for vitals in entities:
-        metrics.ENTITIES.is_stale(vitals.name, _TYPES[vitals.kind], vitals.key in stale)
-        shown = metrics.ENTITIES(vitals.name, _TYPES[vitals.kind])
-        if vitals.heartbeat_at:
-            shown.heartbeat_at = vitals.heartbeat_at.timestamp()
-        # Postgres knows when a run began: one that we saw end is not moved back to that.
-        for sign in filter(None, (vitals.last_run_at, vitals.last_success_at)):
-            shown.last_execution = max(shown.last_execution or 0.0, sign.timestamp())
-        if vitals.last_success_at:
-            shown.last_success = vitals.last_success_at.timestamp()
-        # None: paused, not overdue.
-        shown.next_run = vitals.next_run_at.timestamp() if vitals.next_run_at else None
-
-
-def _delete_gone(before: Iterable[Vitals], after: Iterable[Vitals]) -> None:
-    for kind, name in {each.key for each in before} - {each.key for each in after}:
-        metrics.delete_entity(name, _TYPES[kind])

@@ -1,0 +1,65 @@
+"""What the dead man's switch shows: gauges of what is led here, and a line for each change."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+import structlog
+
+from sidecar import metrics
+from sidecar.metrics import EntityType
+from sidecar.model.errors import HeartbeatFailed, SidecarError
+from sidecar.model.health import EntityKey, EntityKind, Judgement, Stale, Vitals
+from sidecar.model.term import Term
+
+log = structlog.get_logger()
+
+_TYPES: dict[EntityKind, EntityType] = {"singleton": "singleton", "schedule": "cron"}
+
+
+def heartbeat_failed(term: Term, cause: SidecarError) -> None:
+    error = HeartbeatFailed(f"group {term.group}: {cause}")
+    metrics.HEARTBEAT_FAILURES.inc()
+    metrics.STATE_ERRORS.labels(error.reason).inc()
+    log.warning("heartbeat_failed", group=term.group, epoch=term.epoch, error=error)
+
+
+def report_changes(before: set[EntityKey], stale: Iterable[Stale], now: datetime) -> None:
+    after = {each.vitals.key: each for each in stale}
+    for kind, name in after.keys() - before:
+        metrics.ENTITIES.is_stale(name, _TYPES[kind], True)
+        log.warning("stale", kind=kind, name=name, reason=after[kind, name].reason(now))
+    for kind, name in before - after.keys():
+        metrics.ENTITIES.is_stale(name, _TYPES[kind], False)
+        log.info("fresh_again", kind=kind, name=name)
+
+
+def publish(entities: Iterable[Vitals], judgement: Judgement) -> None:
+    """The gauges of what is led here, as Postgres knows it: a new leader starts with the truth."""
+    stale = {each.vitals.key for each in judgement.stale}
+    for vitals in entities:
+        metrics.ENTITIES.is_stale(vitals.name, _TYPES[vitals.kind], vitals.key in stale)
+        shown = metrics.ENTITIES(vitals.name, _TYPES[vitals.kind])
+        if vitals.heartbeat_at:
+            shown.heartbeat_at = vitals.heartbeat_at.timestamp()
+        # Postgres knows when a run began: one that we saw end is not moved back to that.
+        for sign in filter(None, (vitals.last_run_at, vitals.last_success_at)):
+            shown.last_execution = max(shown.last_execution or 0.0, sign.timestamp())
+        if vitals.last_success_at:
+            shown.last_success = vitals.last_success_at.timestamp()
+        # None: paused, not overdue.
+        shown.next_run = vitals.next_run_at.timestamp() if vitals.next_run_at else None
+
+
+def delete_gone(before: Iterable[Vitals], after: Iterable[Vitals]) -> None:
+    for kind, name in {each.key for each in before} - {each.key for each in after}:
+        metrics.delete_entity(name, _TYPES[kind])
+
+
+def beaten(entities: Iterable[Vitals], at: datetime) -> None:
+    for vitals in entities:
+        metrics.ENTITIES(vitals.name, _TYPES[vitals.kind]).heartbeat_at = at.timestamp()
+
+
+def forget(entities: Iterable[Vitals]) -> None:
+    for vitals in entities:
+        metrics.ENTITIES.forget(vitals.name, _TYPES[vitals.kind])
