@@ -115,6 +115,7 @@ class AppLink:
 
     async def lose_leadership(self, term: Term, reason: LossReason, timeout: float) -> None:
         """Raise unless the very process that was told of the term says that it gave it up."""
+        sent_after = self._connections_lost
         told_after = self._told_after.pop(term, None)
         deadline = Timestamp()
         deadline.FromNanoseconds(int((utc_now().timestamp() + timeout) * 1e9))
@@ -126,8 +127,21 @@ class AppLink:
         metadata = (*self.metadata(), *context_metadata(request.context))
         call = self.stub.OnLoseLeadership(request, timeout=timeout, metadata=metadata)
         await _answered(call, "OnLoseLeadership")
-        if told_after not in (None, self._connections_lost):
+        if told_after is None:
+            return
+        if told_after != sent_after or self._reconnected_since(sent_after):
             raise LeaderHandoffFailed("the connection broke: another process may have answered")
+
+    def _reconnected_since(self, lost: int) -> bool:
+        """Whether an answer may have come over another connection than the one that stood then.
+
+        An app may end with its answer: that its connection broke is noticed at the same time, or
+        before, and as long as there is no other one nobody else can have answered.
+        """
+        if self._connections_lost == lost:
+            return False
+        ready = self.channel.get_state() is grpc.ChannelConnectivity.READY
+        return ready or self._connections_lost > lost + 1
 
     def _context(self, term: Term, *, is_leader: bool) -> callback_pb2.ClusterContext:
         return callback_pb2.ClusterContext(

@@ -25,6 +25,8 @@ class ToyApp(callback_pb2_grpc.AppCallbackServicer):
     def __init__(self) -> None:
         self.port = 0
         self.lost: list[int] = []
+        self.ends_with_its_term = False
+        self.link_broke = asyncio.Event()
         self.server = grpc.aio.server(options=(("grpc.so_reuseport", 1),))
         callback_pb2_grpc.add_AppCallbackServicer_to_server(self, self.server)
 
@@ -37,6 +39,9 @@ class ToyApp(callback_pb2_grpc.AppCallbackServicer):
         self, request: callback_pb2.OnLoseLeadershipRequest, _: object
     ) -> callback_pb2.OnLoseLeadershipResponse:
         self.lost.append(request.context.epoch)
+        if self.ends_with_its_term:
+            self.ending = asyncio.create_task(self.server.stop(SECONDS))
+            await self.link_broke.wait()
         return callback_pb2.OnLoseLeadershipResponse()
 
 
@@ -67,6 +72,17 @@ async def _leading(app: ToyApp) -> AsyncIterator[AppLink]:
 async def test_the_app_that_was_told_of_a_term_may_give_it_up() -> None:
     async with _serving() as app, _leading(app) as link:
         await link.lose_leadership(TERM, LossReason.RESIGNED, SECONDS)
+        assert app.lost == [TERM.epoch]
+
+
+async def test_an_app_that_ends_with_its_answer_has_given_it() -> None:
+    """G8: its server takes leave before the answer is out; nobody else can have answered."""
+    async with _serving() as app, _leading(app) as link:
+        app.ends_with_its_term = True
+        broken = asyncio.create_task(link.wait_disconnected())  # as the watch does
+        broken.add_done_callback(lambda _: app.link_broke.set())
+        await link.lose_leadership(TERM, LossReason.RESIGNED, SECONDS)
+        assert broken.done()
         assert app.lost == [TERM.epoch]
 
 
