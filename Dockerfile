@@ -25,6 +25,8 @@ RUN awk '/^[^ #]/ { wanted = /^setuptools==/ } wanted' requirements-dev.lock > b
 
 COPY pyproject.toml README.md LICENSE ./
 COPY sidecar sidecar
+# sidecar/_proto/baton/v1 links to it: one copy of the generated code, see docs/adr/0007-generated-code.md.
+COPY clients/python/baton/v1 clients/python/baton/v1
 RUN PYTHONPATH=/opt/tools python -m pip wheel --no-deps --no-build-isolation --no-index --wheel-dir /dist . \
  && python -m pip --python /opt/baton/bin/python install --no-deps --no-index /dist/*.whl
 

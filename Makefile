@@ -7,28 +7,35 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
 
-.PHONY: help setup demo test check unit integration acceptance clients faults simulate least fuzz audit sbom bench generate verify lock format clean
+.PHONY: help setup demo test test-all check unit integration acceptance clients faults simulate least fuzz audit sbom bench generate verify lock format clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 setup: $(STAMP) ## create .venv with everything that is needed, from the lock
 
-$(STAMP): requirements-dev.lock pyproject.toml clients/python/pyproject.toml
+$(STAMP): requirements-dev.lock pyproject.toml devtools/pyproject.toml clients/python/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	  || { echo "Baton needs Python 3.11 or newer as '$(PYTHON)'; on Debian: apt-get install python3 python3-venv"; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null \
 	  || { echo "Python's venv module is missing; on Debian: apt-get install python3-venv"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e . -e clients/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e . -e devtools -e clients/python
 	@touch $@
 
 demo: setup ## three replicas, one leader, ticks and a failover, on this machine
 	@$(BIN)/baton demo
 
-test: setup ## every test that fits into twenty minutes
-	$(BIN)/python -m pytest -m "not slow and not languages" -n 2 --dist worksteal
+# Two workers for each core: most of these tests wait for most of their time.
+WORKERS ?= $(shell echo $$((2 * $$(nproc))))
+PARALLEL := -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
+
+test: setup ## the tests of every guarantee
+	$(BIN)/python -m pytest -m "not slow and not languages and not deep" $(PARALLEL)
+
+test-all: setup ## what CI runs: make test, and more of the same (more seeds, faults and pods, the image)
+	$(BIN)/python -m pytest -m "not slow and not languages" $(PARALLEL)
 
 clients: setup ## the clients of other languages, where their tool chains are
 	$(BIN)/python -m pytest -m languages
@@ -76,7 +83,7 @@ sbom: $(AUDIT)/pip-audit ## dist/baton.cdx.json: what the image holds, as Cyclon
 	$(AUDIT)/cyclonedx-py environment --pyproject pyproject.toml --mc-type application --output-reproducible \
 	  --of JSON -o dist/baton.cdx.json .cache/runtime/bin/python
 
-check: setup ## format, lint, types, layers, contract, generated code, unit tests
+check: setup verify ## format, lint, types, layers, contract, generated code, unit tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -90,20 +97,22 @@ format: setup ## rewrite the code as ruff wants it
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-generate: setup ## protobuf code, the configuration reference
+generate: setup ## the committed protobuf code, the configuration reference
 	PATH="$(CURDIR)/$(BIN):$$PATH" proto/generate
+	clients/go/generate || [ $$? -eq 77 ]   # 77: no Go, as it says
 	$(BIN)/python -c 'from sidecar.config.reference import markdown; print(markdown(), end="")' > docs/configuration.md
 
-verify: setup ## generated code is what the .proto files say
+verify: setup ## committed generated code is what the .proto files say; they break no release
 	PATH="$(CURDIR)/$(BIN):$$PATH" proto/generate --check
+	clients/go/generate --check || [ $$? -eq 77 ]   # 77: no Go, as it says
 
 # No host and no local path may get into a lock: uv writes neither in this format.
 UV_COMPILE := pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 lock: ## resolve the pinned versions anew
 	$(PYTHON) -m venv .cache/uv && .cache/uv/bin/pip install --quiet uv
-	.cache/uv/bin/uv $(UV_COMPILE) --extra dev pyproject.toml -o requirements-dev.lock >/dev/null
+	.cache/uv/bin/uv $(UV_COMPILE) --extra dev pyproject.toml devtools/pyproject.toml -o requirements-dev.lock >/dev/null
 	grep -oE '^[A-Za-z0-9._-]+==[^ ]+' requirements-dev.lock > .cache/constraints.txt
 	.cache/uv/bin/uv $(UV_COMPILE) --extra tracing -c .cache/constraints.txt pyproject.toml -o requirements.lock >/dev/null
 
 clean: ## remove what the commands made
-	rm -rf $(VENV) .cache build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .cache build dist {.,devtools}/*.egg-info .pytest_cache .mypy_cache .ruff_cache

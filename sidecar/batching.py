@@ -1,13 +1,12 @@
-"""Callers that come at the same moment share one trip to the server, like a group commit.
+"""Concurrent callers share one round trip to the server, like a group commit.
 
 Guarantees:
-- a caller alone goes at once: nobody waits for company. Only while all lanes are under way do
-  others gather;
-- a batch begins after every call in it: a read in it sees all that was acknowledged before that
-  call;
-- no two items of a batch have the same name, and all are of one kind; what has no name may come
-  more than once;
-- a caller that gives up takes nobody else's answer with it.
+- a single call is sent at once; calls gather only while all lanes are busy;
+- a batch is sent after every call in it began: a read sees everything acknowledged before its call;
+- no two items of a batch have the same name, and all are of one kind; items without a name may
+  repeat;
+- a caller that is cancelled does not affect the others of its batch;
+- a value that Postgres cannot store fails only its own caller: each item is then sent by itself.
 """
 
 import asyncio
@@ -15,7 +14,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from typing import Generic, TypeVar
 
-from sidecar.model.errors import LimitExceeded
+from sidecar.model.errors import LimitExceeded, NotStorable
 
 In = TypeVar("In")
 Out = TypeVar("Out")
@@ -69,13 +68,18 @@ class Batcher(Generic[In, Out]):
             while batch := self._next():
                 await self._answer(batch)
         finally:
-            # In the same step as the last look at the queue: who comes next starts a new lane.
+            # No await since the queue was found empty, so the next call starts a new lane.
             self._busy -= 1
 
     async def _answer(self, batch: list[tuple[In, asyncio.Future[Out]]]) -> None:
         try:
             answers = await self._run([item for item, _ in batch])
             answered = list(zip(batch, answers, strict=True))
+        except NotStorable as error:
+            if len(batch) == 1:
+                return _fail(batch, error)
+            for each in batch:
+                await self._answer([each])
         except Exception as error:
             _fail(batch, error)
         except asyncio.CancelledError:
@@ -98,8 +102,8 @@ class Batcher(Generic[In, Out]):
                 break
             item, answer = self._waiting.popleft()
             name, item_bytes = self._name_of(item), self._bytes_of(item)
-            apart = name in names or (batch and self._kind_of(item) != self._kind_of(batch[0][0]))
-            if apart and not answer.done():
+            other = name in names or (batch and self._kind_of(item) != self._kind_of(batch[0][0]))
+            if other and not answer.done():
                 left.append((item, answer))
                 continue
             self._waiting_bytes -= item_bytes

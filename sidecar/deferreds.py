@@ -1,12 +1,12 @@
-"""Durable promises: made by a run or by anybody, awaited here, ended by whoever holds the token.
+"""Durable promises: created by a run or another caller, awaited here, ended with their token.
 
 Guarantees:
-- the first end stands: of several at once exactly one wins; the same end again is fine, so that an
-  end whose answer was lost may simply be repeated;
-- a wait costs one entry in a table: no task, no connection. All waits of this process share one
-  slow poll. A hint from the pod where the deferred ended cuts the wait short; a lost one costs at
-  most the poll;
-- a token is in no log and no error.
+- the first end wins: of several concurrent ones exactly one is stored; the same end may be
+  repeated, for example after a lost answer;
+- a wait costs one entry in a dict: no task, no connection. All waits of this process share one slow
+  poll. A hint from the pod where the deferred ended shortens the wait; without the hint the poll
+  finds it;
+- no log line and no error contains a token.
 """
 
 import asyncio
@@ -19,6 +19,8 @@ import structlog
 
 from sidecar import metrics
 from sidecar.batching import Batcher
+from sidecar.execution.authority import Authorities
+from sidecar.hints import Hints
 from sidecar.model.deferred import (
     Deferred,
     DeferredState,
@@ -37,7 +39,7 @@ from sidecar.model.errors import (
     NotFound,
     SidecarError,
 )
-from sidecar.model.run import Refused, RunRef
+from sidecar.model.run import RunRef
 
 log = structlog.get_logger()
 
@@ -50,15 +52,16 @@ _ASKED_MAX = 1000  # ids per statement
 _ANSWERED_MAX = 16  # per statement: each may carry 1 MiB
 _READ_MAX = 32  # likewise
 _PRUNED_MAX = 500  # per statement
-_TICK_SECONDS = 0.01  # the database's clock and ours need not agree on the very moment of expiry
+_UNKNOWN = "there is no deferred with this token, or it was pruned"
+_TICK_SECONDS = 0.01  # the database's clock and ours may differ a little at the expiry
 
 
 class Store(Protocol):
-    """Postgres. All raise StoreUnavailable while it is away."""
+    """The table of deferreds. All methods raise StoreUnavailable while Postgres is down."""
 
     async def create(self, name: str, run: RunRef | None, ttl_seconds: float | None) -> str: ...
     async def get(self, ids: Sequence[bytes]) -> Sequence[Deferred | SidecarError | None]:
-        """Each of `ids` as it is, in their order."""
+        """The deferred, an error or None for each of `ids`, in their order."""
         ...
 
     async def ended(self, ids: Sequence[bytes], limit: int) -> list[Deferred]:
@@ -66,36 +69,26 @@ class Store(Protocol):
         ...
 
     async def end(self, id_: bytes, ending: Ending) -> Deferred | None:
-        """As it is now, if it was pending; None if it was not, or is not known."""
+        """The deferred, ended by this call or before; None if it does not exist."""
         ...
 
     async def prune(self, older_than_seconds: float, limit: int) -> int: ...
 
 
-class Subscription(Protocol):
-    async def wait(self, timeout: float | None = None) -> bool: ...
-    def details(self) -> list[str]: ...
-
-
-class Hints(Protocol):
-    def notify(self, topic: str, detail: str = "") -> None: ...
-    def subscribe(self, topic: str) -> Subscription: ...
-
-
 class Deferreds:
-    """Create, Await, Complete, Fail and Get, from any pod; `run` serves those who wait."""
+    """Create, Await, Complete, Fail and Get, from any pod; `run` ends waits."""
 
     def __init__(
         self,
         store: Store,
         hints: Hints,
         *,
-        refused: Refused = lambda run: None,
+        authorities: Authorities | None = None,
         poll_seconds: float = POLL_SECONDS,
     ) -> None:
         self._store = store
         self._hints = hints
-        self._refused = refused
+        self._authorities = authorities or Authorities()
         self._poll_seconds = poll_seconds
         self._waits = _Waits()
         self._get_batch = Batcher(store.get, size=_READ_MAX)
@@ -103,27 +96,27 @@ class Deferreds:
     async def create(
         self, name: str, *, run: RunRef | None = None, ttl_seconds: float | None = None
     ) -> str:
-        """The token of the deferred of this name, made now or before."""
+        """The token of the deferred of this name, created now or before."""
         check_create(name, run, ttl_seconds)
         try:
             return await self._store.create(name, run, ttl_seconds)
         except Fenced:
             metrics.FENCED_WRITES.labels("deferred").inc()
             if run:
-                self._refused(run)
+                self._authorities.write_refused(run.epoch)
             raise
 
     async def get(self, token: str) -> Deferred:
         return await self._read(id_of(token))
 
     async def wait(self, token: str, *, seconds: float = WAIT_SECONDS_MAX) -> Deferred:
-        """The deferred once it is no longer pending; DeadlineExceeded if that takes too long."""
+        """The deferred once it is no longer pending; DeadlineExceeded after `seconds`."""
         id_ = id_of(token)
         if seconds < 0:
             raise InvalidArgument("timeout", "must not be negative")
         now = asyncio.get_running_loop().time
         deadline = now() + min(seconds, WAIT_SECONDS_MAX)
-        # Registered before it is read: an end falls either before the read or onto the entry.
+        # Registered before the read: an end is seen either by the read or by the entry.
         with self._waits.entered(id_) as ended:
             while True:
                 deferred = await self._read(id_)
@@ -131,7 +124,7 @@ class Deferreds:
                     return deferred
                 left = deadline - now()
                 if left <= 0:
-                    raise DeadlineExceeded(f"{deferred.name} is still pending: ask again")
+                    raise DeadlineExceeded(f"{deferred.name} is still pending: await it again")
                 if deferred.expires_in_seconds is not None:
                     left = min(left, max(deferred.expires_in_seconds, _TICK_SECONDS))
                 await asyncio.wait({ended}, timeout=left)
@@ -145,7 +138,7 @@ class Deferreds:
         return await self._end(id_of(token), failed(error))
 
     async def prune(self, older_than_seconds: float) -> int:
-        """Forget what ended that long ago; how many there were. Any pod may do it at any time."""
+        """Delete deferreds that ended that long ago; returns how many. Any pod may call it."""
         total = 0
         while True:
             pruned = await self._store.prune(older_than_seconds, _PRUNED_MAX)
@@ -154,18 +147,18 @@ class Deferreds:
                 return total
 
     async def run(self) -> None:
-        """Answer waits when a hint says so, and every few seconds without one."""
+        """End waits after a hint, and by a poll every few seconds."""
         now = asyncio.get_running_loop().time
         hints = self._hints.subscribe(TOPIC)
         poll_at = now() + self._poll_seconds
         while True:
             await hints.wait(max(0.0, poll_at - now()))
             hinted = hints.details()
-            # A hint without an id: the listener was away and may have missed any.
+            # A hint without an id: the listener reconnected and may have missed hints.
             poll = not hinted or now() >= poll_at
             try:
                 await self._answer(self._waits.ids() if poll else _ids(hinted))
-            except Exception as error:  # whatever it was, the next try may succeed
+            except Exception as error:  # the next attempt may succeed
                 unexpected = not isinstance(error, SidecarError)
                 reason = type(error).__name__
                 log.info(
@@ -180,19 +173,21 @@ class Deferreds:
         if isinstance(deferred, SidecarError):
             raise deferred
         if deferred is None:
-            raise NotFound("there is no deferred with this token, or no longer")
+            raise NotFound(_UNKNOWN)
         return deferred
 
     async def _end(self, id_: bytes, ending: Ending) -> Deferred:
-        deferred = await self._store.end(id_, ending) or await self._read(id_)
-        # Also if it had ended before: the answer, and with it the hint, may have been lost.
+        deferred = await self._store.end(id_, ending)
+        if deferred is None:
+            raise NotFound(_UNKNOWN)
+        # Also if it had ended before: the first hint may have been lost with the first answer.
         self._hints.notify(TOPIC, id_.hex())
         if not deferred.ended_as(ending):
-            raise AlreadyExists(_standing(deferred), deferred.value)
+            raise AlreadyExists(_already_ended(deferred), deferred.value)
         return deferred
 
     async def _answer(self, ids: Iterable[bytes]) -> None:
-        """Look at those of `ids` that are waited for, and wake whoever waits for an ended one."""
+        """Read those of `ids` that have waits, and end the waits for ended deferreds."""
         open_ = [id_ for id_ in ids if id_ in self._waits]
         while open_:
             ended = await self._store.ended(open_[:_ASKED_MAX], _ANSWERED_MAX)
@@ -214,7 +209,7 @@ class _Entry:
 
 
 class _Waits:
-    """Who waits for what in this process: one entry per deferred, however many wait for it."""
+    """The waits of this process: one entry per deferred, shared by all its waits."""
 
     def __init__(self) -> None:
         self._entries: dict[bytes, _Entry] = {}
@@ -228,9 +223,9 @@ class _Waits:
 
     @contextmanager
     def entered(self, id_: bytes) -> Iterator[asyncio.Future[Deferred]]:
-        """What becomes done when the deferred has ended."""
+        """A future that is done when the deferred has ended."""
         if self._count >= WAITS_MAX:
-            raise LimitExceeded(f"{WAITS_MAX} calls wait for deferreds in this sidecar already")
+            raise LimitExceeded(f"{WAITS_MAX} calls already wait for deferreds in this sidecar")
         entry = self._entries.setdefault(id_, _Entry())
         entry.waiting += 1
         self._count += 1
@@ -250,15 +245,15 @@ class _Waits:
 
 def _ids(hinted: Iterable[str]) -> Iterator[bytes]:
     for detail in hinted:
-        with suppress(ValueError):  # whoever can NOTIFY can send anything
+        with suppress(ValueError):  # any role that can NOTIFY can send anything
             yield bytes.fromhex(detail)
 
 
-def _standing(deferred: Deferred) -> str:
+def _already_ended(deferred: Deferred) -> str:
     match deferred.state:
         case DeferredState.COMPLETED:
-            return f"{deferred.name} is completed already: its value stands"
+            return f"{deferred.name} is already completed with another result"
         case DeferredState.FAILED:
-            return f"{deferred.name} has failed already: its error stands"
+            return f"{deferred.name} has already failed with another result"
         case _:
-            return f"{deferred.name} has expired already"
+            return f"{deferred.name} has already expired"

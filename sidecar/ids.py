@@ -1,11 +1,11 @@
-"""Snowflake ids from a machine number that is leased when the first id is asked for.
+"""Snowflake ids from a machine number that is leased with the first request.
 
-Guarantees: no id is given out twice in the cluster; those of one runner rise. The lease counts from
-the moment it was asked for, on a clock that counts suspended time; a runner that slept through it
-asks again before it gives out another id, and its ids lie in a window of time that nobody else gets
-(see `model/snowflake.py`), so that even an answer which is late by hours repeats nothing. The time
-in an id is the database's. Without Postgres ids go on for as long as the lease does: 5 minutes. The
-one exception: a failover of Postgres that loses a committed lease may give its number out again.
+Guarantees: ids are unique in the cluster, and those of one runner increase. The lease counts from
+its request, on a clock that includes suspended time; a runner that was suspended past its lease
+renews it before it generates another id. Its ids lie in a time window that no other runner gets
+(see `model/snowflake.py`), so even an answer that is hours late repeats no id. The time in an id is
+the database's. Without Postgres ids are available until the lease expires: 5 minutes. The one
+exception: a failover of Postgres that loses a committed lease may assign its number again.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ _TRIES = 3
 
 
 class Machines(Protocol):
-    """Leases of machine numbers; each lasts LEASE_SECONDS from when it was asked for."""
+    """Leases of machine numbers; each lasts LEASE_SECONDS from its request."""
 
     async def acquire(self) -> Lease: ...
     async def renew(self, number: int, used_ms: int) -> Lease | None: ...
@@ -36,7 +36,7 @@ class Machines(Protocol):
 
 
 class Ids:
-    """Gives out ids and takes them apart."""
+    """Generates ids and decomposes them."""
 
     def __init__(self, machines: Machines, clock: Callable[[], float]) -> None:
         self._machines = machines
@@ -49,27 +49,27 @@ class Ids:
         self._renewal: asyncio.Task[None] | None = None
 
     async def generate(self, count: int) -> list[int]:
-        """`count` new ids, rising; 0 means 1."""
+        """`count` new ids in increasing order; 0 means 1."""
         if not 0 <= count <= BATCH_MAX:
-            raise InvalidArgument("count", f"{count} ids at once; {BATCH_MAX:,} are allowed")
+            raise InvalidArgument("count", f"must be 0 to {BATCH_MAX:,}, not {count}")
         for _ in range(_TRIES):
             ids = self._taken(count or 1)
             if ids is not None:
                 metrics.IDS_GENERATED.inc(len(ids))
                 return ids
-            # Shielded: others may wait for the same lease.
+            # Shielded: other callers may wait for the same lease.
             await asyncio.shield(self._renewing())
         raise StoreUnavailable("no machine number could be leased in time")
 
     def decompose(self, id: int) -> Parts:
-        """What an id was made of."""
+        """The parts that an id was made from."""
         try:
             return snowflake.decomposed(id)
         except ValueError as error:
             raise InvalidArgument("id", str(error)) from None
 
     async def close(self) -> None:
-        """Give the number back, so that the next runner can have it at once."""
+        """Release the machine number, so that another runner can lease it at once."""
         if self._renewal is not None:
             self._renewal.cancel()
             await asyncio.wait({self._renewal})
@@ -79,10 +79,10 @@ class Ids:
         try:
             await self._machines.release(lease.window.machine, snowflake.used_ms(self._position))
         except StoreUnavailable as error:
-            log.info("machine_number_not_released", error=error)  # its lease runs out by itself
+            log.info("machine_number_not_released", error=error)  # the lease expires by itself
 
     def _taken(self, count: int) -> list[int] | None:
-        """Without waiting: between looking at the lease and giving out ids nothing else runs."""
+        """Does not await: no other task runs between the check of the lease and its use."""
         now = self._clock()
         if self._lease is None or now >= self._asked_at + LEASE_SECONDS:
             return None
@@ -96,7 +96,7 @@ class Ids:
         return ids
 
     def _renewing(self) -> asyncio.Task[None]:
-        """The one renewal under way."""
+        """The renewal in progress, started if there is none."""
         if self._renewal is None or self._renewal.done():
             self._renewal = asyncio.create_task(self._renew(), name="ids.renew")
             self._renewal.add_done_callback(_report)
@@ -122,6 +122,6 @@ class Ids:
 
 
 def _report(renewal: asyncio.Task[None]) -> None:
-    """Nobody may be waiting for a renewal in the background; its error is not lost."""
+    """Log the error of a renewal in the background, which no caller may await."""
     if not renewal.cancelled() and (error := renewal.exception()) is not None:
         log.warning("machine_number_not_renewed", error=error)

@@ -1,18 +1,16 @@
 """Log lines are events with fields: one JSON object per line, or readable text on a terminal.
 
 Guarantees:
-- everything goes to stderr, one line per event: stdout belongs to the result of a command, and a
-  container runtime collects both. A full or closed stderr costs the line, never the process, and
-  one that nobody reads keeps nobody waiting: how many lines that cost is told afterwards;
-- no registered secret leaves in any value, key or traceback, whether raw, percent-encoded or
-  quoted, nor does the password of any URL (G12);
-- text that came from outside cannot forge a line or steer a terminal: control characters are
-  escaped;
-- lines of libraries (stdlib logging, warnings, crashes) go the same way, as `library_message`;
+- everything goes to stderr, one line per event: stdout is for the result of a command, and a
+  container runtime collects both. A full or closed stderr loses the line and never ends the
+  process; an unread stderr blocks no task. `log_lines_lost` reports how many lines were lost;
+- no value, key or traceback contains a registered secret, whether raw, percent-encoded or quoted,
+  or the password of a URL (G12);
+- text from outside cannot forge a line or control a terminal: control characters are escaped;
+- lines of libraries (stdlib logging, warnings, crashes) become `library_message` events;
 - a call below the level costs one method call that does nothing.
 
-Events are named in snake_case and stay stable. `bind` says who speaks for all that follows in this
-context.
+Event names are snake_case and stable. `bind` adds fields to all later lines of a context.
 """
 
 import json
@@ -50,11 +48,10 @@ HIDDEN: Final = "***"
 TEXT_CHARACTERS_MAX: Final = 8_192
 TRACEBACK_CHARACTERS_MAX: Final = 32_768
 _DEPTH_MAX = 6
-# So much a pipe, a socket or a terminal that is ready takes without a wait (PIPE_BUF).
-_PIECE_BYTES = 4_096
-_PATIENCE_MILLISECONDS = 50  # for a reader that is only busy; then no more, until it reads again
-# Shorter ones occur in any text by chance; in URLs and by the name of their field they are hidden
-# all the same.
+# What a pipe, a socket or a terminal that is ready accepts without blocking (PIPE_BUF).
+_CHUNK_BYTES = 4_096
+_WRITE_TIMEOUT_MILLISECONDS = 50  # for a busy reader; 0 once it blocked, until it reads again
+# Shorter ones occur in any text by chance; in URLs and in secret fields they are hidden anyway.
 _SECRET_CHARACTERS_MIN = 4
 _SECRET_FIELD = re.compile(
     r"(^|[_.-])(password|passwd|token|secret|authorization|api_?key)$", re.IGNORECASE
@@ -64,9 +61,9 @@ _KEY_VALUE_PASSWORD = re.compile(
     r"\b(password\s*=\s*)('(?:[^'\\]|\\.)*'|[^\s&'\"]+)", re.IGNORECASE
 )
 # C0, DEL, C1, line and paragraph separators, bidirectional controls, lone surrogates.
-_UNSEEN = r"\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
-_CONTROL = re.compile(rf"[\x00-\x1f{_UNSEEN}]")
-_CONTROL_BUT_NEWLINE = re.compile(rf"[\x00-\x09\x0b-\x1f{_UNSEEN}]")
+_INVISIBLE = r"\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
+_CONTROL = re.compile(rf"[\x00-\x1f{_INVISIBLE}]")
+_CONTROL_BUT_NEWLINE = re.compile(rf"[\x00-\x09\x0b-\x1f{_INVISIBLE}]")
 
 # One variable for all fields: every Execute binds some, and each variable costs it time.
 _scope: ContextVar[Mapping[str, object]] = ContextVar("baton_log_scope", default={})  # noqa: B039 - never changed in place
@@ -94,14 +91,14 @@ def configure(level: str = "info", format: str | None = None, secrets: Iterable[
     structlog.configure(
         processors=shared,
         wrapper_class=structlog.make_filtering_bound_logger(number),
-        logger_factory=_Stderr,
+        logger_factory=_LineLogger,
         cache_logger_on_first_use=True,
     )
     _route_libraries(number)
 
 
 def add_secret(secret: str) -> None:
-    """Hide `secret` from now on: a token, or a URL or conninfo whose password is to be hidden."""
+    """Hide `secret` from now on: a token, or the password of a URL or conninfo."""
     global _secret_pattern
     for part in _secret_parts(secret.strip()):
         if len(part) >= _SECRET_CHARACTERS_MIN:
@@ -113,7 +110,7 @@ def add_secret(secret: str) -> None:
 
 
 def forget_secrets() -> None:
-    """Hide nothing any more that was registered; for tests and for a changed set of secrets."""
+    """Forget all registered secrets; for tests and for a changed set of secrets."""
     global _secret_pattern
     _secrets.clear()
     _field.cache_clear()
@@ -121,7 +118,7 @@ def forget_secrets() -> None:
 
 
 def bind(**fields: object) -> None:
-    """Fields of every later line of this context and of tasks started from it (cluster, runner)."""
+    """Add fields to every later line of this context and of tasks started from it."""
     _scope.set({**_scope.get(), **fields})
 
 
@@ -131,7 +128,7 @@ def unbind() -> None:
 
 
 class bound:
-    """`with bound(group=..., epoch=...)`: fields of every line inside, of tasks begun there too."""
+    """`with bound(group=..., epoch=...)`: fields of all lines inside and of tasks started there."""
 
     __slots__ = ("_fields", "_token")
     _token: Token[Mapping[str, object]]
@@ -162,7 +159,7 @@ def redacted(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    """`text` with every control character written out, so that it stays on its line."""
+    """`text` with every control character escaped, so that it stays on its line."""
     return text if text.isprintable() else _CONTROL.sub(_escape, text)
 
 
@@ -198,7 +195,7 @@ def _cleaned(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
 
 @lru_cache(maxsize=1024)
 def _field(key: str) -> tuple[str, bool]:
-    """A field's name as it is shown, and whether its value is secret by its name."""
+    """The name of a field as it is shown, and whether its name marks its value as secret."""
     return visible(redacted(key[:255])), _SECRET_FIELD.search(key) is not None
 
 
@@ -208,7 +205,7 @@ def _plain(value: object, depth: int) -> object:
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float):
-        return value if isfinite(value) else str(value)  # JSON has no word for infinity
+        return value if isfinite(value) else str(value)  # JSON has no infinity
     if isinstance(value, Mapping) and depth:
         fields = ((*_field(str(key)), item) for key, item in value.items())
         return {name: HIDDEN if hide else _plain(item, depth - 1) for name, hide, item in fields}
@@ -218,7 +215,7 @@ def _plain(value: object, depth: int) -> object:
 
 
 def _shortened(text: str) -> str:
-    # Cut generously first: a secret must not survive in halves, nor a huge text cost much.
+    # Cut well above the limit first: redaction must see whole secrets, and not a huge text.
     text = redacted(text[: 4 * TEXT_CHARACTERS_MAX])
     if len(text) > TEXT_CHARACTERS_MAX:
         text = text[:TEXT_CHARACTERS_MAX] + "…"
@@ -231,7 +228,7 @@ def _text(value: object) -> str:
     try:
         return str(value)
     except Exception:
-        return f"<{type(value).__name__}>"  # a broken __str__ must not cost the line
+        return f"<{type(value).__name__}>"  # a broken __str__ must not lose the line
 
 
 def _json(_: WrappedLogger, __: str, event: EventDict) -> str:
@@ -244,7 +241,7 @@ def _console(_: WrappedLogger, __: str, event: EventDict) -> str:
     exception = event.pop("exception", "")
     fields = " ".join(f"{key}={_shown(value)}" for key, value in event.items())
     lines = [f"{when[11:23]} {level:<8} {name:<28} {fields}".rstrip()]
-    # The bar keeps a line inside an error's text from passing for an event of its own.
+    # The bar keeps a line of an error's text from looking like an event.
     lines += [f"    | {line}" for line in str(exception).splitlines()]
     return "\n".join(lines)
 
@@ -255,7 +252,7 @@ def _shown(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-class _Stderr:
+class _LineLogger:
     """Writes finished lines; the stream is looked up each time, because it may be replaced."""
 
     def __init__(self, *_: object) -> None: ...
@@ -268,23 +265,23 @@ class _Stderr:
 
 def _write(line: str) -> None:
     with suppress(OSError, ValueError, AttributeError):  # closed, full, or none at all
-        _outlet.write(line)
+        _stderr.write(line)
 
 
-class _Outlet:
-    """Writes to stderr as long as somebody reads: a blocked write would keep the pings waiting."""
+class _StderrWriter:
+    """Writes to stderr without blocking: a blocked write would delay the pings."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()  # a collector of garbage may have something to say meanwhile
-        self._stuck = False
-        self._torn = False
+        self._lock = threading.RLock()  # a finalizer may log while this thread writes
+        self._blocked = False
+        self._line_incomplete = False
         self._lost = 0
 
     def write(self, line: str) -> None:
         stream = sys.stderr
         try:
             descriptor = stream.fileno()
-        except (OSError, ValueError):  # no file: a test looks on
+        except (OSError, ValueError):  # no file: a test captures stderr
             stream.write(line + "\n")
             stream.flush()
             return
@@ -298,24 +295,24 @@ class _Outlet:
             self._put(descriptor, f"{line}\n".encode(stream.encoding, "backslashreplace"))
 
     def _put(self, descriptor: int, data: bytes) -> None:
-        if self._torn:
+        if self._line_incomplete:
             data = b"\n" + data
-        self._torn = True
+        self._line_incomplete = True
         while data:
             if not self._ready(descriptor):
                 self._lost += 1
                 return
-            data = data[os.write(descriptor, data[:_PIECE_BYTES]) :]
-        self._torn = False
+            data = data[os.write(descriptor, data[:_CHUNK_BYTES]) :]
+        self._line_incomplete = False
 
     def _ready(self, descriptor: int) -> bool:
         poll = select.poll()
         poll.register(descriptor, select.POLLOUT)
-        self._stuck = not poll.poll(0 if self._stuck else _PATIENCE_MILLISECONDS)
-        return not self._stuck
+        self._blocked = not poll.poll(0 if self._blocked else _WRITE_TIMEOUT_MILLISECONDS)
+        return not self._blocked
 
 
-_outlet = _Outlet()
+_stderr = _StderrWriter()
 
 
 class _LibraryHandler(logging.Handler):
@@ -324,8 +321,8 @@ class _LibraryHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         try:
             logger = structlog.get_logger()
-            if _hung_up(record):
-                logger.debug("caller_hung_up", logger=record.name)
+            if _caller_disconnected(record):
+                logger.debug("caller_disconnected", logger=record.name)
                 return
             logger.log(
                 min(50, max(10, record.levelno // 10 * 10)),  # libraries invent levels in between
@@ -338,14 +335,14 @@ class _LibraryHandler(logging.Handler):
             _write('{"level":"error","event":"library_message_lost"}')
 
 
-def _hung_up(record: logging.LogRecord) -> bool:
-    """gRPC shouts when a caller leaves in the middle of a message; they may."""
+def _caller_disconnected(record: logging.LogRecord) -> bool:
+    """gRPC logs an error when a caller disconnects in the middle of a message; that is normal."""
     kind = record.exc_info[0] if record.exc_info else None
     return kind is not None and kind.__name__ == "ExecuteBatchError"
 
 
 def _route_libraries(number: int) -> None:
-    """Libraries speak from WARNING on; all of it only at debug."""
+    """Libraries log from WARNING on; everything only at debug."""
     root = logging.getLogger()
     for handler in [each for each in root.handlers if isinstance(each, _LibraryHandler)]:
         root.removeHandler(handler)

@@ -1,10 +1,9 @@
 """Every span and span attribute, declared once. Off unless `tracing.endpoint` is set.
 
-A span per callback, `singleton.<name>` or `cron.<name>`. All attempts of a run share one trace,
-because its trace id is derived from cluster and run id: they find each other after a change of
-leader, with nothing stored. The `traceparent` of a span goes to the app in metadata; calls that
-come back with it become its children, and a call that creates a run (Trigger, Backfill) links to
-that run's trace.
+There is a span per callback, `singleton.<name>` or `cron.<name>`. All attempts of a run share one
+trace, also after a change of leader: the trace id is derived from cluster and run id. The app gets
+the `traceparent` of a span in metadata; calls that carry it become child spans, and a call that
+creates a run (Trigger, Backfill) links to that run's trace.
 
 The SDK lives in `adapters/otel.py`, which `app.py` imports only when an endpoint is set.
 """
@@ -14,9 +13,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Final, Generic, Literal, Protocol, TypeVar
+from typing import Final, Literal, Protocol
 
-from sidecar.model.run import Answer, CallFailed, Delivery, Failed, RunKind
+from sidecar.model.run import Answer, CallFailed, Failed, Run, RunKind
 
 EntityType = Literal["singleton", "cron"]
 
@@ -60,11 +59,11 @@ class Execution:
 
 
 class Span(Protocol):
-    """A span under way."""
+    """A span in progress."""
 
     @property
     def metadata(self) -> tuple[tuple[str, str], ...]:
-        """What the app is sent, so that its spans become children of this one."""
+        """The metadata that makes spans of the app children of this one."""
         ...
 
     def ended(self, outcome: str, error: str = "") -> None:
@@ -77,7 +76,7 @@ class Span(Protocol):
 
 
 class Tracer(Protocol):
-    """Makes spans. An exception that leaves a span marks it as failed and passes on."""
+    """Creates spans. An exception inside a span marks it as failed and propagates."""
 
     def callback_span(self, execution: Execution) -> AbstractContextManager[Span]: ...
 
@@ -102,13 +101,8 @@ _current: ContextVar[Span] = ContextVar("baton_span", default=_NO_SPAN)
 
 
 def current_span() -> Span:
-    """The span that this task works for; one that does nothing if there is none."""
+    """The span of this task; NoSpan if there is none."""
     return _current.get()
-
-
-def current_metadata() -> tuple[tuple[str, str], ...]:
-    """What a call into the app carries to become part of the current span."""
-    return _current.get().metadata
 
 
 @contextmanager
@@ -122,7 +116,7 @@ def entered(span: Span) -> Iterator[Span]:
 
 
 class NoTracer:
-    """Tracing is off: costs next to nothing, imports nothing."""
+    """Tracing is off: no cost, no imports."""
 
     def callback_span(self, execution: Execution) -> AbstractContextManager[Span]:
         return nullcontext(_current.get())
@@ -133,47 +127,26 @@ class NoTracer:
     async def close(self) -> None: ...
 
 
-class _Invocation(Protocol):
-    @property
-    def delivery(self) -> Delivery: ...
-
-
-InvocationT = TypeVar("InvocationT", bound=_Invocation, contravariant=True)
-
-
-class _App(Protocol[InvocationT]):
-    async def execute(self, invocation: InvocationT) -> Answer: ...
-
-
-class TracedApp(Generic[InvocationT]):
-    """Calls into the app, each inside a span of its own."""
-
-    def __init__(self, app: _App[InvocationT], tracer: Tracer) -> None:
-        self._app = app
-        self._tracer = tracer
-
-    async def execute(self, invocation: InvocationT) -> Answer:
-        with self._tracer.callback_span(_execution(invocation.delivery)) as span:
-            answer = await self._app.execute(invocation)
-            match answer:
-                case CallFailed():
-                    span.ended(answer.code, answer.message or answer.code)
-                case Failed():
-                    span.ended("failed", answer.message or "failed")
-                case _:
-                    span.ended(type(answer).__name__.lower())
-            return answer
-
-
-def _execution(delivery: Delivery) -> Execution:
+def execution_of(run: Run) -> Execution:
     return Execution(
-        entity_type="singleton" if delivery.kind is RunKind.SINGLETON else "cron",
-        entity_id=delivery.name,
-        group=delivery.group,
-        epoch=delivery.ref.epoch,
-        run_id=delivery.ref.run_id,
-        attempt=delivery.ref.attempt,
+        entity_type="singleton" if run.kind is RunKind.SINGLETON else "cron",
+        entity_id=run.name,
+        group=run.group,
+        epoch=run.ref.epoch,
+        run_id=run.ref.run_id,
+        attempt=run.ref.attempt,
     )
+
+
+def end_span(span: Span, answer: Answer) -> None:
+    """End the span with the app's answer."""
+    match answer:
+        case CallFailed():
+            span.ended(answer.code, answer.message or answer.code)
+        case Failed():
+            span.ended("failed", answer.message or "failed")
+        case _:
+            span.ended(type(answer).__name__.lower())
 
 
 def run_trace_id(cluster: str, run_id: int) -> int:
@@ -183,6 +156,6 @@ def run_trace_id(cluster: str, run_id: int) -> int:
 
 
 def run_span_id(cluster: str, run_id: int) -> int:
-    """Stands for the run as a whole in links; no span has it."""
+    """Represents the whole run in links; no span has this id."""
     digest = hashlib.sha256(f"{cluster}/{run_id}".encode()).digest()
     return int.from_bytes(digest[16:24], "big") or 1

@@ -15,6 +15,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
@@ -25,9 +26,9 @@ import pytest
 import redis
 import structlog
 
+from devtools.servers import PostgresServer, RedisServer, postgres_binaries, server
+from devtools.servers.binaries import Source
 from sidecar import logs, metrics
-from sidecar.cli.embedded import PostgresServer, RedisServer, postgres_binaries, server
-from sidecar.cli.embedded.binaries import Source
 
 # fsync off: the tests kill processes, never the machine, so nothing that was written is lost. A
 # test about durability itself starts a PostgresServer of its own. synchronous_commit stays on.
@@ -46,6 +47,8 @@ NewDatabase = Callable[..., str]
 NewCluster = Callable[..., "Cluster"]
 
 
+_LONGEST_FIRST = ("migration", "acceptance", "simulation", "security", "integration", "contract")
+_FOLDERS = {name: place for place, name in enumerate(_LONGEST_FIRST)}
 # These build other languages' programs first.
 _BUILDING = ("test_clients", "test_languages")
 
@@ -71,6 +74,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_itemcollected(item: pytest.Item) -> None:
     if item.path.stem in _BUILDING or "example_of_every_language" in item.name:
         item.add_marker(pytest.mark.languages)
+    if _shares_a_fixture(item):
+        item.add_marker(pytest.mark.xdist_group(item.path.stem))
     if os.environ.get("BATON_TEST_ROLE") == "least":
         from tests.security.roles import NEED_OWNER
 
@@ -80,13 +85,15 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests with real processes come first: one of two workers begins with them, and the other
-    one, which begins in the middle, takes from them what is left when it is done."""
-    items.sort(key=lambda item: not _has_processes(item))
+    """The folders whose tests take longest come first: what is left for the end is short, and no
+    worker waits for another one."""
+    items.sort(key=lambda item: min(map(_FOLDERS.get, item.path.parts, repeat(len(_FOLDERS)))))
 
 
-def _has_processes(item: pytest.Item) -> bool:
-    return "acceptance" in item.path.parts or "process" in item.path.stem
+def _shares_a_fixture(item: pytest.Item) -> bool:
+    """Then its module stays on one worker, so that the fixture is set up once."""
+    fixtures = item._fixtureinfo.name2fixturedefs if isinstance(item, pytest.Function) else {}
+    return any(one.scope == "module" for found in fixtures.values() for one in found)
 
 
 @pytest.fixture(autouse=True)
@@ -138,20 +145,58 @@ def _administrator(postgres_url: str) -> Iterator[psycopg.Connection]:
         yield connection
 
 
+def _create_database(administrator: psycopg.Connection, template: str) -> str:
+    """Its name. Files are copied rather than logged: half the work for a database of a test."""
+    name = f"test_{os.urandom(8).hex()}"
+    strategy = "STRATEGY file_copy" if administrator.info.server_version >= 150_000 else ""
+    administrator.execute(f"CREATE DATABASE {name} TEMPLATE {template} {strategy}".encode())
+    return name
+
+
+def _drop_database(administrator: psycopg.Connection, name: str) -> None:
+    administrator.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+
+def _url_of(name: str, postgres_url: str) -> str:
+    return urlsplit(postgres_url)._replace(path=f"/{name}").geturl()
+
+
 @pytest.fixture
 def new_database(_administrator: psycopg.Connection, postgres_url: str) -> Iterator[NewDatabase]:
     """Creates databases, by default empty ones; all are dropped after the test."""
     names: list[str] = []
 
     def create(template: str = "template0") -> str:
-        name = f"test_{os.urandom(8).hex()}"
-        _administrator.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
-        names.append(name)
-        return urlsplit(postgres_url)._replace(path=f"/{name}").geturl()
+        names.append(_create_database(_administrator, template))
+        return _url_of(names[-1], postgres_url)
 
     yield create
     for name in names:
-        _administrator.execute(f"DROP DATABASE {name} WITH (FORCE)")
+        _drop_database(_administrator, name)
+
+
+@pytest.fixture(scope="session")
+def _migrated_template(_administrator: psycopg.Connection, postgres_url: str) -> Iterator[str]:
+    """A database with all tables and no rows, migrated once per session."""
+    from tests.security.roles import run_migrations
+
+    name = _create_database(_administrator, "template0")
+    run_migrations(_url_of(name, postgres_url))
+    yield name
+    _drop_database(_administrator, name)
+
+
+@pytest.fixture
+def migrated_url(request: pytest.FixtureRequest, new_database: NewDatabase) -> str:
+    """A fresh database with all tables; of `BATON_TEST_ROLE=least`, with its role."""
+    if os.environ.get("BATON_TEST_ROLE") == "least":
+        from tests.security.roles import least_url
+
+        return least_url(new_database())
+    url = new_database(request.getfixturevalue("_migrated_template"))
+    with psycopg.connect(url) as connection:  # as if it had been migrated by itself
+        connection.execute("UPDATE baton.meta SET installation_id = gen_random_uuid()")
+    return url
 
 
 @pytest.fixture

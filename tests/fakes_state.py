@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 
-from sidecar.model.state_words import Address, Cached, CacheError
+from sidecar.model.state_types import Address, Cached, CacheError
 
 
 class MemoryCache:

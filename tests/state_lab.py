@@ -1,22 +1,23 @@
 """What the tests of state share: a migrated database with a cluster, a term and runs in it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import psycopg
 
 from sidecar.adapters.clock import boottime
 from sidecar.adapters.postgres.database import Database
+from sidecar.adapters.postgres.listener import HintSubscription
 from sidecar.adapters.postgres.migrate import migrate
 from sidecar.adapters.postgres.state import PostgresState
 from sidecar.adapters.redis_cache import RedisCache
 from sidecar.model.breaker import Breaker
+from sidecar.model.definitions import State
 from sidecar.model.identity import Identity
 from sidecar.model.run import RunRef
-from sidecar.model.state_words import Owner
+from sidecar.model.state_types import Owner
 from sidecar.state import RedisCopies, StateStore
 
 EPOCH = 1000
@@ -102,23 +103,19 @@ async def state_lab(url: str) -> StateLab:
 
 
 class NoHints:
-    """A notifier that nobody hears."""
+    """Hints that nobody sends and nobody hears."""
 
     def notify(self, topic: str, detail: str = "") -> None:
         return None
 
+    def subscribe(self, topic: str) -> HintSubscription:
+        return HintSubscription()
 
-@dataclass(frozen=True)
-class Policy:
-    """What a singleton declares."""
-
-    version: int = 1
-    initial: Any = None
-    schema: Mapping[str, Any] = field(default_factory=dict)
-    ttl_seconds: float = 0.0
+    def unsubscribe(self, topic: str, subscription: HintSubscription) -> None:
+        return None
 
 
-async def nobody_known(_: Owner) -> Policy | None:
+async def nobody_known(_: Owner) -> State | None:
     return None
 
 

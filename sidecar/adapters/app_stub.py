@@ -1,8 +1,8 @@
-"""The app's methods, safe against whatever answers there.
+"""A stub for the app's methods that is safe against malformed responses.
 
-Guarantee: a call ends with a message of its method or with an AioRpcError that says what is wrong.
-gRPC itself gives None for bytes it cannot decode and for an end without a message, and raises
-KeyError for a status that it does not know.
+Guarantee: a call returns the method's response message or raises an AioRpcError that says what is
+wrong. gRPC itself returns None for bytes that it cannot decode and for a call that ends without a
+message, and raises KeyError for an unknown status code.
 """
 
 from collections.abc import Awaitable, Callable
@@ -28,7 +28,7 @@ class Method(Protocol[M]):
 
 
 class AppStub:
-    """What the sidecar calls; named as the methods are."""
+    """The methods that the sidecar calls, under their gRPC names."""
 
     def __init__(self, channel: grpc.aio.Channel) -> None:
         pb = callback_pb2
@@ -41,32 +41,34 @@ class AppStub:
 
 
 def _method(channel: grpc.aio.Channel, path: str, response: type[M]) -> Method[M]:
-    # No deserializer: gRPC would only log that it failed.
+    # No deserializer: gRPC would only log its failure, not raise it.
     multicallable: Any = channel.unary_unary(path, _serialized, None)
     call = cast(Callable[..., Awaitable[bytes | None]], multicallable)
 
-    async def answered(
+    async def invoke(
         request: Message, *, timeout: float | None, metadata: tuple[tuple[str, str], ...]
     ) -> M:
         try:
-            answer = await call(request, timeout=timeout, metadata=metadata)
+            response_bytes = await call(request, timeout=timeout, metadata=metadata)
         except KeyError as code:
             problem = f"the app's status code {code} is none of gRPC's"
-            raise _bad(grpc.StatusCode.UNKNOWN, problem) from None
-        if answer is None:
-            raise _bad(grpc.StatusCode.INTERNAL, "the app ended the call without a whole message")
+            raise _rpc_error(grpc.StatusCode.UNKNOWN, problem) from None
+        if response_bytes is None:
+            raise _rpc_error(
+                grpc.StatusCode.INTERNAL, "the app ended the call without a whole message"
+            )
         try:
-            return response.FromString(answer)
+            return response.FromString(response_bytes)
         except DecodeError:
             name = response.DESCRIPTOR.name
-            raise _bad(grpc.StatusCode.INTERNAL, f"the app's answer is no {name}") from None
+            raise _rpc_error(grpc.StatusCode.INTERNAL, f"the app's answer is no {name}") from None
 
-    return answered
+    return invoke
 
 
 def _serialized(message: Message) -> bytes:
     return message.SerializeToString()
 
 
-def _bad(code: grpc.StatusCode, problem: str) -> AioRpcError:
+def _rpc_error(code: grpc.StatusCode, problem: str) -> AioRpcError:
     return AioRpcError(code, Metadata(), Metadata(), problem, None)

@@ -1,11 +1,11 @@
-"""Time of this machine: the monotonic clock that leases are measured on, and the wall clock."""
+"""The clocks of this machine: the monotonic one for leases, and the wall clock."""
 
 import time
 from datetime import UTC, datetime
 
 
 def boottime() -> float:
-    """Seconds on CLOCK_BOOTTIME: monotonic, and it counts the time a machine was suspended."""
+    """Seconds on CLOCK_BOOTTIME: monotonic, and includes the time a machine was suspended."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 

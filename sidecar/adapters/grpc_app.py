@@ -1,18 +1,20 @@
-"""The link to the app: its channel, its health, and the two callbacks of leadership.
+"""The connection to the app: its gRPC channel, its health check, and the leadership callbacks.
 
-Guarantees: every call has a deadline and carries the app's token; every failure leaves as one of
-our errors with the app's own words in it; a connection that breaks is noticed at once, because what
-answers afterwards may be another process that knows nothing of its leadership; nor does its word
-count for the one that was told of a term, which may live on and trust it.
+Guarantees:
+- every call has a deadline and carries the app's token;
+- every failure is raised as one of our errors and contains the app's own message;
+- a broken connection is detected at once, because the next connection may reach another process,
+  which knows nothing about its leadership;
+- an acknowledgement of OnLoseLeadership counts only if it came from the process that received
+  OnBecomeLeader: another process cannot speak for it, since it may still run and trust its term.
 """
 
 import asyncio
 from collections.abc import Awaitable
+from datetime import timedelta
 from typing import TypeVar
 
 import grpc
-from google.protobuf.duration_pb2 import Duration
-from google.protobuf.timestamp_pb2 import Timestamp
 from grpc_health.v1 import health_pb2
 
 from sidecar import metrics
@@ -20,8 +22,9 @@ from sidecar._proto.baton.v1 import callback_pb2
 from sidecar.adapters.app_stub import AppStub
 from sidecar.adapters.clock import boottime, utc_now
 from sidecar.adapters.cluster_context import context_metadata
+from sidecar.adapters.convert import duration, timestamp
 from sidecar.adapters.tokens import Sent, Token
-from sidecar.model.errors import AppUnavailable, LeaderHandoffFailed
+from sidecar.model.errors import AppNotServing, AppUnavailable, LeaderHandoffFailed
 from sidecar.model.term import LossReason, Term
 
 T = TypeVar("T")
@@ -31,16 +34,17 @@ _RECONNECT_MILLISECONDS_MAX = 800  # gRPC adds up to a fifth at random
 _OPTIONS = (
     ("grpc.max_send_message_length", MESSAGE_BYTES_MAX),
     ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
-    # An app that comes back is found within a second.
+    # Reconnect to a restarted app within a second.
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.min_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", _RECONNECT_MILLISECONDS_MAX),
-    # Proxies of the environment are for the outside, not for the app in the same pod.
+    # Ignore proxies from the environment: the app runs in the same pod.
     ("grpc.enable_http_proxy", 0),
     ("grpc.service_config_disable_resolution", 1),
-    # One connection per sidecar, not shared with other channels of this process.
+    # A connection of its own, not shared with other channels of this process.
     ("grpc.use_local_subchannel_pool", 1),
 )
+_NO_ANSWER = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
 _REASONS = {
     LossReason.RESIGNED: callback_pb2.LOSS_REASON_RESIGNED,
     LossReason.SHUTDOWN: callback_pb2.LOSS_REASON_SHUTDOWN,
@@ -60,8 +64,8 @@ class AppLink:
         self._token = token
         self._cluster = cluster
         self._runner_id = runner_id
-        self._connections_lost = 0  # as noticed by whoever waits for it; the watch always does
-        self._told_after: dict[Term, int] = {}  # so many were lost before OnBecomeLeader was sent
+        self._disconnects = 0  # counted by `wait_disconnected`, which the app watch always awaits
+        self._disconnects_at_become: dict[Term, int] = {}  # when OnBecomeLeader was sent
 
     def metadata(self) -> Sent:
         return self._token.metadata()
@@ -72,22 +76,23 @@ class AppLink:
     # ── health ──────────────────────────────────────────────────────────────────────────────────
 
     async def wait_connected(self) -> None:
-        """Return when the connection stands."""
+        """Return when the channel is connected."""
         ready = grpc.ChannelConnectivity.READY
         while (state := self.channel.get_state(try_to_connect=True)) is not ready:
             await self.channel.wait_for_state_change(state)
 
     async def wait_disconnected(self) -> None:
-        """Return when the connection no longer stands, though the next one may stand by then."""
+        """Return after the connection is lost; the channel may have reconnected by then."""
         ready = grpc.ChannelConnectivity.READY
         if self.channel.get_state(try_to_connect=True) is ready:
             await self.channel.wait_for_state_change(ready)
-        self._connections_lost += 1
+        self._disconnects += 1
 
     async def check(self, timeout: float) -> None:
-        """Raise AppUnavailable unless the app says it is healthy.
+        """Raise AppNotServing if the app responds, but not as healthy; AppUnavailable if it does
+        not respond.
 
-        For an app without grpc.health.v1 it is enough that it answers.
+        An app without grpc.health.v1 counts as healthy if it responds.
         """
         try:
             answer = await self.stub.Check(
@@ -96,52 +101,52 @@ class AppLink:
         except grpc.aio.AioRpcError as error:
             if error.code() is grpc.StatusCode.UNIMPLEMENTED:
                 return
-            raise AppUnavailable(f"health check: {described(error)}") from None
+            silent = error.code() in _NO_ANSWER
+            kind = AppUnavailable if silent else AppNotServing
+            raise kind(f"health check: {described(error)}") from None
         if answer.status != health_pb2.HealthCheckResponse.SERVING:
-            raise AppUnavailable(f"health check: {_status_name(answer.status)}")
+            raise AppNotServing(f"health check: {_status_name(answer.status)}")
 
     # ── leadership ──────────────────────────────────────────────────────────────────────────────
 
     async def become_leader(self, term: Term, trusted_until: float, timeout: float) -> None:
         request = callback_pb2.OnBecomeLeaderRequest(
             context=self._context(term, is_leader=True),
-            trusted_for=_duration(max(0.0, trusted_until - boottime())),
-            trusted_until_boottime=_duration(trusted_until),
+            trusted_for=duration(max(0.0, trusted_until - boottime())),
+            trusted_until_boottime=duration(trusted_until),
         )
         metadata = (*self.metadata(), *context_metadata(request.context))
-        self._told_after[term] = self._connections_lost
+        self._disconnects_at_become[term] = self._disconnects
         call = self.stub.OnBecomeLeader(request, timeout=timeout, metadata=metadata)
-        await _answered(call, "OnBecomeLeader")
+        await _measured(call, "OnBecomeLeader")
 
     async def lose_leadership(self, term: Term, reason: LossReason, timeout: float) -> None:
-        """Raise unless the very process that was told of the term says that it gave it up."""
-        sent_after = self._connections_lost
-        told_after = self._told_after.pop(term, None)
-        deadline = Timestamp()
-        deadline.FromNanoseconds(int((utc_now().timestamp() + timeout) * 1e9))
+        """Raise unless the process that received OnBecomeLeader for this term returns OK."""
+        at_lose = self._disconnects
+        at_become = self._disconnects_at_become.pop(term, None)
         request = callback_pb2.OnLoseLeadershipRequest(
             context=self._context(term, is_leader=False),
             reason=_REASONS[reason],
-            deadline=deadline,
+            deadline=timestamp(utc_now() + timedelta(seconds=timeout)),
         )
         metadata = (*self.metadata(), *context_metadata(request.context))
         call = self.stub.OnLoseLeadership(request, timeout=timeout, metadata=metadata)
-        await _answered(call, "OnLoseLeadership")
-        if told_after is None:
+        await _measured(call, "OnLoseLeadership")
+        if at_become is None:
             return
-        if told_after != sent_after or self._reconnected_since(sent_after):
+        if at_become != at_lose or self._reconnected_since(at_lose):
             raise LeaderHandoffFailed("the connection broke: another process may have answered")
 
-    def _reconnected_since(self, lost: int) -> bool:
-        """Whether an answer may have come over another connection than the one that stood then.
+    def _reconnected_since(self, disconnects: int) -> bool:
+        """Whether a response may have come over a later connection than the one at that count.
 
-        An app may end with its answer: that its connection broke is noticed at the same time, or
-        before, and as long as there is no other one nobody else can have answered.
+        An app may exit right after it responded. Then the disconnect is counted at the same time as
+        the response or before it; without a new connection no other process can have responded.
         """
-        if self._connections_lost == lost:
+        if self._disconnects == disconnects:
             return False
         ready = self.channel.get_state() is grpc.ChannelConnectivity.READY
-        return ready or self._connections_lost > lost + 1
+        return ready or self._disconnects > disconnects + 1
 
     def _context(self, term: Term, *, is_leader: bool) -> callback_pb2.ClusterContext:
         return callback_pb2.ClusterContext(
@@ -153,7 +158,7 @@ class AppLink:
         )
 
 
-async def _answered(call: Awaitable[T], method: str) -> T:
+async def _measured(call: Awaitable[T], method: str) -> T:
     started_at = boottime()
     code = grpc.StatusCode.OK
     try:
@@ -171,7 +176,7 @@ async def _answered(call: Awaitable[T], method: str) -> T:
 
 
 def described(error: grpc.aio.AioRpcError) -> str:
-    """The code and the app's own words, cut to a line."""
+    """The status code and the app's message, on one line and at most 500 characters."""
     details = " ".join((error.details() or "").split())[:500]
     return f"{error.code().name}: {details}" if details else error.code().name
 
@@ -179,9 +184,3 @@ def described(error: grpc.aio.AioRpcError) -> str:
 def _status_name(number: int) -> str:
     known = health_pb2.HealthCheckResponse.ServingStatus
     return known.Name(number) if number in known.values() else f"the unknown status {number}"
-
-
-def _duration(seconds: float) -> Duration:
-    duration = Duration()
-    duration.FromNanoseconds(int(seconds * 1e9))
-    return duration

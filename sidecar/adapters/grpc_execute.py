@@ -1,34 +1,34 @@
 """The Execute call: one attempt of one run as a gRPC message, and the app's answer in our words.
 
-Guarantees: every way in which a call can end becomes an `Answer`; being cancelled cancels the call;
-the app sees the same deadline that the sidecar keeps, and no time is taken off it for connecting.
+Guarantees: every way in which a call can end becomes an `Answer`; cancelling it cancels the call;
+the app sees the deadline that the pipeline keeps.
 """
 
 import asyncio
-from collections.abc import Callable
-from datetime import datetime, timedelta
+import re
+from datetime import timedelta
 from typing import Protocol
 
 import grpc
 from google.protobuf.duration_pb2 import Duration
-from google.protobuf.timestamp_pb2 import Timestamp
 
 from sidecar import metrics
 from sidecar._proto.baton.v1 import callback_pb2, runs_pb2
 from sidecar.adapters.app_stub import AppStub
 from sidecar.adapters.clock import boottime, utc_now
 from sidecar.adapters.cluster_context import context_metadata
+from sidecar.adapters.convert import duration, timestamp, to_seconds
 from sidecar.model.run import (
     Answer,
     CallFailed,
-    Checkpoint,
     Declined,
-    Delivery,
     ExecutionMetadata,
     Failed,
+    Run,
     RunKind,
     Succeeded,
 )
+from sidecar.tracing import Span, Tracer, end_span, execution_of
 
 KINDS = {
     RunKind.SINGLETON: runs_pb2.RUN_KIND_SINGLETON,
@@ -37,15 +37,8 @@ KINDS = {
 }
 RETRY_AFTER_SECONDS_MAX = 7 * 86_400.0
 _DETAILS_MAX = 4096
-
-
-class Invocation(Protocol):
-    @property
-    def delivery(self) -> Delivery: ...
-    @property
-    def state(self) -> bytes: ...
-    @property
-    def checkpoints(self) -> tuple[Checkpoint, ...]: ...
+# What gRPC says of a message that this side, and not the app, refused.
+_TOO_LARGE = re.compile(r"CLIENT: Received message larger than max \((\d+) vs\. (\d+)\)")
 
 
 class Link(Protocol):
@@ -58,42 +51,46 @@ class Link(Protocol):
 
 
 class GrpcExecute:
-    """Calls Execute of the app beside us. `trace` adds metadata such as `traceparent`."""
+    """Calls Execute of the app next to this sidecar."""
 
-    def __init__(
-        self,
-        link: Link,
-        *,
-        cluster: str,
-        runner_id: str,
-        connect_seconds: float,
-        trusted: Callable[[Delivery], bool] = lambda _: True,
-        trace: Callable[[], tuple[tuple[str, str], ...]] = tuple,
-    ) -> None:
+    def __init__(self, link: Link, tracer: Tracer, *, cluster: str, runner_id: str) -> None:
         self._link = link
+        self._tracer = tracer
         self._cluster = cluster
         self._runner_id = runner_id
-        self._connect_seconds = connect_seconds
-        self._trusted = trusted
-        self._trace = trace
         self._answered_seconds = metrics.CALLBACK_SECONDS.labels("Execute", "OK")
 
-    async def execute(self, invocation: Invocation) -> Answer:
-        started_at, code = boottime(), "OK"
-        seconds = invocation.delivery.limits.timeout_seconds or None
+    @property
+    def connected(self) -> bool:
+        return self._link.channel.get_state(try_to_connect=True) is grpc.ChannelConnectivity.READY
+
+    async def wait_connected(self, seconds: float) -> bool:
+        started_at = boottime()
         try:
-            if not await self._connected(invocation.delivery):
-                code = "UNAVAILABLE"
-                return CallFailed(code, "no connection to the app", delivered=False)
-            if seconds is None:
-                return _answer(await self._call(invocation, None))
             async with asyncio.timeout(seconds):
-                return _answer(await self._call(invocation, seconds))
+                await self._link.channel.channel_ready()
         except TimeoutError:
-            code = "DEADLINE_EXCEEDED"
-            return CallFailed(code, f"no answer within {seconds:g} s")
+            unavailable = metrics.CALLBACK_SECONDS.labels("Execute", "UNAVAILABLE")
+            unavailable.observe(boottime() - started_at)
+            return False
+        return True
+
+    async def execute(self, run: Run) -> Answer:
+        with self._tracer.callback_span(execution_of(run)) as span:
+            answer = await self._answer(run, span)
+            end_span(span, answer)
+            return answer
+
+    async def _answer(self, run: Run, span: Span) -> Answer:
+        started_at, code = boottime(), "OK"
+        try:
+            return _answer(await self._call(run, span))
         except grpc.aio.AioRpcError as error:
             code = error.code().name
+            if too_large := _TOO_LARGE.fullmatch(error.details() or ""):
+                # Final, as one that just fits into a message is: it would be too large again.
+                problem = f"the app returned an answer of {too_large[1]} bytes, more than"
+                return Failed(f"{problem} {too_large[2]}", code="TOO_LARGE")
             return CallFailed(code, " ".join((error.details() or "").split())[:_DETAILS_MAX])
         except asyncio.CancelledError:
             code = "CANCELLED"
@@ -106,33 +103,18 @@ class GrpcExecute:
             )
             callback_seconds.observe(boottime() - started_at)
 
-    async def _connected(self, run: Delivery) -> bool:
-        """Wait for the connection: a call that never left is no delivery, nor is one that may not
-        leave any more because its term ended meanwhile."""
-        if self._link.channel.get_state(try_to_connect=True) is grpc.ChannelConnectivity.READY:
-            return True
-        try:
-            async with asyncio.timeout(self._connect_seconds):
-                await self._link.channel.channel_ready()
-        except TimeoutError:
-            return False
-        return self._trusted(run)
-
-    async def _call(
-        self, invocation: Invocation, seconds: float | None
-    ) -> callback_pb2.ExecuteResponse:
-        request = self._request(invocation, seconds)
+    async def _call(self, run: Run, span: Span) -> callback_pb2.ExecuteResponse:
+        seconds = run.limits.timeout_seconds or None
+        request = self._request(run, seconds)
         about = context_metadata(request.context)
         with metrics.RUNS_IN_FLIGHT.track_inprogress():
             return await self._link.stub.Execute(
-                request, timeout=seconds, metadata=(*self._link.metadata(), *about, *self._trace())
+                request, timeout=seconds, metadata=(*self._link.metadata(), *about, *span.metadata)
             )
 
-    def _request(
-        self, invocation: Invocation, seconds: float | None
-    ) -> callback_pb2.ExecuteRequest:
-        run = invocation.delivery
-        request = callback_pb2.ExecuteRequest(
+    def _request(self, run: Run, seconds: float | None) -> callback_pb2.ExecuteRequest:
+        deadline = utc_now() + timedelta(seconds=seconds) if seconds else None
+        return callback_pb2.ExecuteRequest(
             context=callback_pb2.ClusterContext(
                 cluster=self._cluster,
                 runner_id=self._runner_id,
@@ -147,19 +129,15 @@ class GrpcExecute:
             name=run.name,
             attempt=run.ref.attempt,
             scheduled_at=timestamp(run.scheduled_at),
+            deadline=timestamp(deadline),
             idempotency_key=run.idempotency_key,
             payload=run.payload,
             content_type=run.content_type,
-            state=invocation.state,
+            state=run.state,
             state_version=run.state_version,
-            checkpoints=[
-                runs_pb2.Checkpoint(step=c.step, value=c.value) for c in invocation.checkpoints
-            ],
+            checkpoints=[runs_pb2.Checkpoint(step=c.step, value=c.value) for c in run.checkpoints],
             metadata=metadata_message(run.metadata),
         )
-        if seconds:
-            request.deadline.FromDatetime(utc_now() + timedelta(seconds=seconds))
-        return request
 
 
 def _answer(response: callback_pb2.ExecuteResponse) -> Answer:
@@ -183,7 +161,7 @@ def _answer(response: callback_pb2.ExecuteResponse) -> Answer:
 
 def _wait(asked: Duration) -> float:
     """The app may ask for anything; a wait is neither negative nor endless."""
-    return min(max(0.0, asked.seconds + asked.nanos / 1e9), RETRY_AFTER_SECONDS_MAX)
+    return min(max(0.0, to_seconds(asked)), RETRY_AFTER_SECONDS_MAX)
 
 
 def metadata_message(metadata: ExecutionMetadata) -> runs_pb2.ExecutionMetadata:
@@ -196,19 +174,3 @@ def metadata_message(metadata: ExecutionMetadata) -> runs_pb2.ExecutionMetadata:
         average_duration=duration(metadata.average_seconds),
         last_duration=duration(metadata.last_seconds),
     )
-
-
-def timestamp(instant: datetime | None) -> Timestamp | None:
-    """Unset for None: the constructors of messages take it so."""
-    if instant is None:
-        return None
-    # FromDatetime of protobuf takes ten times as long, and each Execute carries several.
-    whole = int(instant.replace(microsecond=0).timestamp())
-    return Timestamp(seconds=whole, nanos=instant.microsecond * 1000)
-
-
-def duration(seconds: float | None) -> Duration | None:
-    if seconds is None:
-        return None
-    whole, nanos = divmod(round(seconds * 1e9), 1_000_000_000)
-    return Duration(seconds=whole, nanos=nanos)

@@ -1,17 +1,16 @@
 """Probes and metrics over HTTP: /livez /startupz /readyz /health /metrics.
 
 Guarantees:
-- a handler only reads what is known already, so a probe answers in milliseconds whatever else
-  hangs;
-- metrics are rendered in a thread, one scrape at a time however many ask;
-- requests are bounded: at most 32 KiB, complete within 10 s, 256 connections; nothing here reads a
-  body. One connection more ends the one that was silent for longest: whoever holds connections open
-  keeps no probe out;
+- handlers only read memory, so a probe answers in milliseconds even if a dependency hangs;
+- metrics are rendered in a thread, one scrape at a time;
+- requests are bounded: at most 32 KiB, complete within 10 s, 256 connections; no handler reads a
+  body. One more connection closes the one that was silent longest, so that clients with many open
+  connections cannot block a probe;
 - the socket is bound before `serve` reports that it listens; no signal handler, no log set-up, no
   `server` header; cancelling `serve` closes the port.
 
-uvicorn's protocol runs on a server of our own: its `Server` would catch signals, exit the process
-when the port is taken, and wake up ten times a second.
+uvicorn's protocol runs on our own server: its `Server` would catch signals, exit the process when
+the port is in use, and wake up ten times a second.
 """
 
 import asyncio
@@ -33,7 +32,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from sidecar.model.errors import SidecarError
-from sidecar.model.health import Verdict
+from sidecar.model.health import Readiness
 
 REQUEST_BYTES_MAX = 32 * 1024
 REQUEST_SECONDS_MAX = 10.0
@@ -46,9 +45,9 @@ _HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 class Sources(Protocol):
     """What the probes read. Each call answers at once, from memory."""
 
-    def live(self) -> Verdict: ...
-    def started(self) -> Verdict: ...
-    def ready(self) -> Verdict: ...
+    def live(self) -> Readiness: ...
+    def started(self) -> Readiness: ...
+    def ready(self) -> Readiness: ...
     def report(self) -> Mapping[str, Any]: ...
 
 
@@ -78,7 +77,7 @@ async def serve(
 def _application(sources: Sources, registry: CollectorRegistry) -> Starlette:
     scrapes = _Scrapes(registry)
 
-    def probe(read: Callable[[], Verdict]) -> Callable[[Request], Any]:
+    def probe(read: Callable[[], Readiness]) -> Callable[[Request], Any]:
         async def answer(request: Request) -> Response:
             return _verdict(request, read())
 
@@ -102,8 +101,8 @@ def _application(sources: Sources, registry: CollectorRegistry) -> Starlette:
     )
 
 
-def _verdict(request: Request, verdict: Verdict) -> Response:
-    """`ok`, or one reason per line; as JSON for those who ask for it."""
+def _verdict(request: Request, verdict: Readiness) -> Response:
+    """`ok`, or one reason per line; as JSON if the client accepts JSON."""
     status = 200 if verdict.good else 503
     reasons = list(verdict.reasons[:REASONS_MAX])
     if len(verdict.reasons) > REASONS_MAX:
@@ -120,7 +119,7 @@ def _json(content: Mapping[str, Any], status: int) -> Response:
 
 
 class _Scrapes:
-    """Renders the registry beside the event loop; those who ask meanwhile share the result."""
+    """Renders the registry in a thread; concurrent requests share the result."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
@@ -135,14 +134,14 @@ class _Scrapes:
             )
             self._running[content_type] = task
             task.add_done_callback(lambda _: self._running.pop(content_type, None))
-        # Shielded: one scraper that hangs up must not take the answer from the others.
+        # Shielded: a scraper that disconnects must not cancel the rendering for the others.
         return await asyncio.shield(task), content_type
 
 
 def _encoder(accept: str) -> tuple[Callable[[CollectorRegistry], bytes], str]:
     try:
         return choose_encoder(accept)
-    except (TypeError, ValueError):  # it stumbles over versions that are no numbers
+    except (TypeError, ValueError):  # it fails for versions that are not numbers
         return choose_encoder("")
 
 
@@ -181,7 +180,7 @@ class _BoundedProtocol(HttpToolsProtocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         super().on_header(name, value)
         if name.lower() == b"content-length" and int(value) > REQUEST_BYTES_MAX:
-            self.transport.abort()  # before it is answered: the handlers do not wait for a body
+            self.transport.abort()  # before the answer: the handlers do not wait for a body
 
     def on_message_complete(self) -> None:
         self._bytes = 0
@@ -219,13 +218,13 @@ def _config(application: Starlette) -> uvicorn.Config:
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
     )
     config.load()
-    # A port scan is no event worth a line each.
+    # A port scan must not write a line per request.
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     return config
 
 
 def _bound(address: str) -> socket.socket:
-    """A socket on `host:port` or `[v6]:port`; the error says what to change."""
+    """A socket on `host:port` or `[v6]:port`; the error says how to fix the address."""
     host, _, port = address.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     try:
@@ -245,9 +244,9 @@ def _bound(address: str) -> socket.socket:
             raise
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            problem = "is taken by another process; choose another port"
+            problem = "is in use by another process; choose another port"
         else:
-            problem = f"cannot be listened on: {error.strerror or error}"
+            problem = f"cannot be used: {error.strerror or error}"
         raise SidecarError(f"http.address: {address} {problem}") from None
     handle.setblocking(False)
     return handle

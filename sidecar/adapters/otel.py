@@ -1,8 +1,8 @@
 """OpenTelemetry behind the ports of `sidecar/tracing.py`; imported only if an endpoint is set.
 
-Guarantees: spans are sent from a thread of their own, in batches, from a queue of 2,048: a slow or
-dead collector costs spans, never time; the global OpenTelemetry state of the process is left alone;
-error texts are redacted. Closing takes 2 s at most.
+Guarantees: a thread sends spans in batches from a queue of 2,048: a slow or dead collector loses
+spans and delays nothing; the global OpenTelemetry state of the process is unchanged; error texts
+are redacted. Closing takes 2 s at most.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ try:
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 except ImportError:
     raise SidecarError(
-        "tracing.endpoint is set, but OpenTelemetry is not there: install baton-sidecar[tracing]"
+        "tracing.endpoint needs OpenTelemetry: install baton-sidecar[tracing]"
     ) from None
 
 _SECONDS_MAX = 2.0
@@ -63,7 +63,7 @@ class OtelTracer:
 
     @classmethod
     def to(cls, endpoint: str, *, cluster: str, runner_id: str) -> "OtelTracer":
-        # A collector that is away is no event worth a line per batch.
+        # A collector that is down must not write a line per batch.
         logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
         exporter = OTLPSpanExporter(
             endpoint=endpoint, insecure=endpoint.startswith("http://"), timeout=_SECONDS_MAX
@@ -76,7 +76,7 @@ class OtelTracer:
         try:
             span = self._tracer.start_span(
                 execution.span_name,
-                context=Context(),  # the root of its trace, whatever called us
+                context=Context(),  # the root of its trace
                 kind=SpanKind.CLIENT,
                 attributes={**self._common, **execution.attributes},
             )
@@ -97,12 +97,12 @@ class OtelTracer:
             yield current
 
     async def close(self) -> None:
-        """Send what is left, for 2 s at most."""
+        """Send the remaining spans, for 2 s at most."""
         loop, done = asyncio.get_running_loop(), asyncio.Event()
 
         def send() -> None:
             self._provider.shutdown()
-            with suppress(RuntimeError):  # the loop is gone: nobody waits any more
+            with suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(done.set)
 
         # A daemon, not the loop's executor: the process must be able to end before it.
@@ -140,7 +140,7 @@ class _Span:
 
 @contextmanager
 def _ending(span: trace.Span) -> Iterator[None]:
-    """Ends the span; an exception marks it and passes on."""
+    """Ends the span; an exception marks it as failed and propagates."""
     try:
         yield
     except asyncio.CancelledError:
@@ -159,7 +159,7 @@ def _safe(text: str) -> str:
 
 
 class _RunTraces(RandomIdGenerator):
-    """Random ids, except for the trace of a run, which all its attempts must find."""
+    """Random ids, except the trace id of a run, which all its attempts share."""
 
     def generate_trace_id(self) -> int:
         return _wanted_trace.get() or int(super().generate_trace_id())
@@ -176,10 +176,10 @@ class TraceCalls(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
     ) -> Any:
         handler = await continuation(details)
         if handler is None or handler.unary_unary is None:
-            return handler  # a stream lasts for hours: it says nothing as a span
+            return handler  # a stream lasts for hours: its span would be useless
         metadata = {key: value for key, value in details.invocation_metadata if key in _HEADERS}
         if not metadata:
-            return handler  # nobody traces this call
+            return handler  # the caller does not trace this call
 
         async def traced(request: Any, context: Any) -> Any:
             with self._tracer.call_span(details.method.lstrip("/"), metadata):

@@ -1,9 +1,9 @@
-"""Outgoing pings for an outside dead man's switch: `URL/start`, `URL`, `URL/fail`.
+"""Outgoing pings for an external dead man's switch: `URL/start`, `URL`, `URL/fail`.
 
-The convention is that of healthchecks.io and its kin. Guarantees: a run never waits for a ping;
-pings to one URL keep their order; each ends within 5 s and is tried twice; what does not fit into
-the queue is dropped and counted. Redirects are not followed, nothing but http and https is spoken,
-and no part of a URL is logged, because its path is the secret.
+The convention is that of healthchecks.io. Guarantees: a run never waits for a ping; pings to one
+URL keep their order; each ends within 5 s and is tried twice; a ping that does not fit in the queue
+is dropped and counted. Only http and https are supported, redirects are not followed, and no part
+of a URL is logged, because its path is the secret.
 """
 
 import asyncio
@@ -38,11 +38,11 @@ class _Ping:
 
 
 class PingRefused(Exception):
-    """The other side answered, but not with success."""
+    """The server answered with another status than success."""
 
 
 class PingUrls:
-    """Sends pings in the background; `run` does the work."""
+    """Sends pings in the background; `run` sends them."""
 
     def __init__(self) -> None:
         self._queues = [asyncio.Queue[_Ping](QUEUE_MAX) for _ in range(_WORKERS)]
@@ -51,7 +51,7 @@ class PingUrls:
         """Queue a ping on behalf of the named singleton or schedule; returns at once."""
         if not url:
             return
-        # One worker per URL: a success must not overtake its start.
+        # One worker per URL: a success must not be sent before its start.
         queue = self._queues[crc32(url.encode()) % _WORKERS]
         try:
             queue.put_nowait(_Ping(name, url, event))
@@ -77,7 +77,7 @@ async def _work(queue: asyncio.Queue[_Ping]) -> None:
 
 
 async def _tried(ping: _Ping) -> tuple[str, str] | None:
-    """None, or a cause for the metric and words for the log that hold nothing of the URL."""
+    """None, or a cause for the metric and a message for the log without the URL."""
     try:
         async with asyncio.timeout(SECONDS_MAX):
             await _request(urlsplit(ping.url), _SUFFIXES[ping.event])
@@ -105,7 +105,7 @@ async def _request(url: SplitResult, suffix: str) -> None:
         await writer.drain()
         status = (await reader.readline()).split()
     finally:
-        writer.transport.abort()  # the answer's body interests nobody
+        writer.transport.abort()  # the body of the answer is not needed
     if len(status) < 2 or not status[0].startswith(b"HTTP/1."):
         raise ValueError("not HTTP")
     if not status[1].startswith(b"2"):
@@ -131,7 +131,7 @@ def _head(url: SplitResult, suffix: str) -> str:
 
 @lru_cache(maxsize=1)
 def _tls() -> ssl.SSLContext:
-    """Built when it is first needed: the trusted certificates take megabytes."""
+    """Built at the first use: the trusted certificates take megabytes."""
     return ssl.create_default_context()
 
 

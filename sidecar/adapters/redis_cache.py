@@ -1,13 +1,13 @@
-"""Copies of state in Redis: intact or not there, newest wins, gone after their time.
+"""Copies of state in Redis: intact or absent, the newest wins, each expires.
 
 Guarantees:
-- every call ends within the time limit, and every failure leaves as CacheError;
-- a copy never overwrites a newer version (one script, compared and set in Redis itself);
-- what is returned was written by a sidecar of this installation under this very key, in this
-  format, and is unharmed: a checksum covers key and content. Anything else counts as nothing and is
-  removed, so that it cannot stand in the way of what is right.
+- every call ends within the time limit, and every failure is a CacheError;
+- a copy never overwrites a newer version (a script compares and sets in Redis itself);
+- a returned copy was written by a sidecar of this installation under this key and is intact: a
+  checksum covers key and content. Any other value is treated as absent and removed, so that it does
+  not prevent correct writes.
 
-How old a copy may be is not decided here: it carries the time at which Postgres was read.
+`state/freshness.py` decides how old a copy may be: it contains the time of the read of Postgres.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from sidecar.adapters.redis_client import redis_client
-from sidecar.model.state_words import Address, Cached, CacheError, Record
+from sidecar.model.state_types import Address, Cached, CacheError, Record
 
 T = TypeVar("T")
 
@@ -29,7 +29,7 @@ _HEAD = len(_FORMAT) + 1 + 4 * _NUMBER
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
-# The held version stands at a fixed place. Whatever is no copy of ours is overwritten, of any type.
+# The version is at a fixed offset. A value that is not a copy of ours is overwritten.
 _KEEP_NEWEST = """
 local head = redis.pcall('GETRANGE', KEYS[1], 0, 21)
 if type(head) == 'string' and string.sub(head, 1, 1) == '1' then
@@ -42,7 +42,7 @@ return 1
 
 
 class RedisCache:
-    """`url` is asked for again after a failure, so that a changed secret is used."""
+    """`url` is called again after a failure, so that a changed secret is used."""
 
     def __init__(self, url: Callable[[], str], *, timeout_seconds: float) -> None:
         self._url = url
@@ -105,7 +105,7 @@ class RedisCache:
                 self._client, self._to_close = redis_client(self._used_url, self._seconds)
             return await exchange(self._client)
         except Exception as error:
-            # Whatever redis-py raises, of which there is much: a cache failure is never a failure.
+            # redis-py raises many kinds of errors: none of them may fail a call.
             with suppress(Exception):
                 if _is_lost(error) or self._url() != self._used_url:
                     await self._drop_client()
@@ -114,7 +114,7 @@ class RedisCache:
     def _ended(self, work: asyncio.Future[Any]) -> None:
         self._under_way.discard(work)
         if not work.cancelled():
-            work.exception()  # perhaps nobody waits for it any more
+            work.exception()  # the caller may have timed out: mark the error as retrieved
 
     async def _drop_client(self) -> None:
         self._client, to_close, self._to_close = None, self._to_close, []
@@ -124,8 +124,8 @@ class RedisCache:
 
 
 def _is_lost(error: Exception) -> bool:
-    """A client of a cluster asks only the nodes that it found last. When none of them is left, as
-    after a restart of all under new addresses, it must begin anew from the URL."""
+    """A cluster client knows only the nodes that it found last. When none of them is left, for
+    example after a restart of all with new addresses, it must start again from the URL."""
     from redis.exceptions import RedisClusterException
 
     return isinstance(error, RedisClusterException)
@@ -144,7 +144,7 @@ async def _blobs(client: Any, names: list[bytes]) -> Sequence[Any]:
 async def _remove(
     client: Any, names: list[bytes], blobs: Sequence[Any], found: list[Cached | None]
 ) -> None:
-    """Remove what is there but is no copy: its version could keep right ones out."""
+    """Remove a value that is not a copy: its version could prevent correct writes."""
     for name, blob, cached in zip(names, blobs, found, strict=True):
         if isinstance(blob, Exception) and "WRONGTYPE" not in str(blob):
             raise blob
@@ -172,7 +172,7 @@ def _encoded(name: bytes, cached: Cached) -> bytes:
 
 
 def _decoded(name: bytes, address: Address, blob: Any) -> Cached | None:
-    """What was encoded under this name; None for anything else."""
+    """The entry that was encoded under this name; None for any other value."""
     if not isinstance(blob, bytes) or len(blob) < _HEAD + _DIGEST_BYTES:
         return None
     body = blob[:-_DIGEST_BYTES]

@@ -1,10 +1,9 @@
-"""Clients for every form of Redis URL: one server, a socket file, Sentinel, Cluster; with TLS or
-not.
+"""Creates clients for every form of Redis URL: one server, a socket file, Sentinel, Cluster, TLS.
 
-Guarantee: no client ever repeats a command on its own. redis-py's default of three retries turns a
-limit of 0.1 s into seconds; the circuit breaker above decides when to try again.
+Guarantee: no client retries a command by itself. redis-py's default of three retries turns a limit
+of 0.1 s into seconds; the circuit breaker of the caller decides when to retry.
 
-redis-py is imported when a client is made: a sidecar without a cache does not pay for it.
+redis-py is imported with the first client: a sidecar without a cache does not load it.
 """
 
 import re
@@ -33,9 +32,9 @@ def redis_client(url: str, seconds: float) -> tuple[Any, list[Any]]:
 
 
 def _import_alone() -> None:
-    """redis-py would load OpenTelemetry, 60 modules, for metrics of its own that nobody reads."""
+    """redis-py would load OpenTelemetry (60 modules) for metrics that Baton does not export."""
     if "opentelemetry" in sys.modules:
-        return  # tracing is on: it is paid for
+        return  # tracing is on: it is loaded anyway
     sys.modules["opentelemetry"] = None  # type: ignore[assignment]  # cannot be imported, for now
     try:
         import redis.asyncio  # noqa: F401
@@ -66,7 +65,7 @@ def _cluster(hosts: list[tuple[str, int]], options: dict[str, Any]) -> Any:
     from redis.asyncio.cluster import ClusterNode, RedisCluster
 
     nodes = [ClusterNode(host, port) for host, port in hosts]
-    # Part of a cluster is better than none: keys of the missing part are read from Postgres.
+    # Use a cluster with missing nodes: keys of those are read from Postgres.
     return RedisCluster(
         startup_nodes=nodes,
         require_full_coverage=False,
@@ -92,7 +91,7 @@ def _sentinel(
 
 
 def _options(url: str, scheme: str, seconds: float) -> dict[str, Any]:
-    """What user, password and query of the URL ask for, as redis-py reads them."""
+    """The options from user, password and query of the URL, as redis-py reads them."""
     from redis.asyncio.connection import parse_url
 
     parts = urlsplit(url)
@@ -112,6 +111,6 @@ def _hosts(url: str, default_port: int) -> list[tuple[str, int]]:
     for part in urlsplit(url).netloc.rpartition("@")[2].split(","):
         match = re.fullmatch(r"(?:\[([^\]]+)\]|([^:]+))(?::(\d+))?", part)
         if match is None:
-            raise ValueError("names a host that is none")
+            raise ValueError("has an invalid host")
         hosts.append((match[1] or match[2], int(match[3] or default_port)))
     return hosts

@@ -1,11 +1,12 @@
-"""Tokens that prove who calls, one per direction, from files that may change while we run."""
+"""Tokens that authenticate calls, one per direction, from files that may change."""
 
 import hmac
 from collections.abc import Sequence
+from typing import Protocol
 
 import structlog
 
-from sidecar.config import SecretSource, SecretUnreadable
+from sidecar.config import SecretUnreadable
 from sidecar.logs import add_secret
 
 log = structlog.get_logger()
@@ -15,10 +16,19 @@ Sent = tuple[tuple[str, str], ...]
 Received = Sequence[tuple[str, str | bytes]]
 
 
-class Token:
-    """A token read anew when its file changes; while the file cannot be read the last one holds."""
+class TokenSource(Protocol):
+    """A `SecretSource`, or one that is followed beside the loop (`adapters/files.py`)."""
 
-    def __init__(self, source: SecretSource) -> None:
+    @property
+    def is_set(self) -> bool: ...
+    def stamp(self) -> object: ...
+    def read_token(self) -> str: ...
+
+
+class Token:
+    """A token, read again when its file changes; while the file is unreadable the last is used."""
+
+    def __init__(self, source: TokenSource) -> None:
         self._source = source
         self._value = ""
         self._stamp: object = None
@@ -29,12 +39,12 @@ class Token:
         return self._source.is_set
 
     def read(self) -> str:
-        stamp = self._file_stamp()
+        stamp = self._source.stamp()
         if stamp is None or stamp != self._stamp:
             try:
                 self._value = self._source.read_token()
             except SecretUnreadable as error:
-                if str(error) != self._problem:  # every call asks
+                if str(error) != self._problem:  # once, not with every call
                     self._problem = str(error)
                     log.warning("token_unreadable", problem=self._problem)
             else:
@@ -43,23 +53,14 @@ class Token:
         return self._value
 
     def metadata(self) -> Sent:
-        """What a call must carry."""
+        """The metadata that a call must have."""
         return ((METADATA_KEY, self.read()),) if self.required else ()
 
     def accepts(self, metadata: Received | None) -> bool:
-        """Whether a call carries the token; compared in constant time."""
+        """Whether a call has the token; compared in constant time."""
         if not self.required:
             return True
         given = next((value for key, value in metadata or () if key == METADATA_KEY), "")
         given_bytes = given if isinstance(given, bytes) else given.encode()
         expected = self.read().encode()
         return bool(expected) and hmac.compare_digest(given_bytes, expected)
-
-    def _file_stamp(self) -> object:
-        if self._source.path is None:
-            return "text"
-        try:
-            status = self._source.path.stat()
-        except OSError:
-            return None
-        return status.st_mtime_ns, status.st_ino, status.st_size

@@ -1,10 +1,10 @@
-"""Builds every object and starts every task. No logic here, only names in the order things happen.
+"""Builds every object and starts every task. This package has no other logic.
 
-ground     identity, Postgres, hints, the link to the app
-state      the store, its copies in Redis, the loader
-work       what a leader does: ticks, runs, singletons, heartbeats
-api        the gRPC services
-sidecar    the flow, from start to stop
+infrastructure  identity, Postgres, hints, the link to the app
+states          the state store, its copies in Redis, the loader
+leader_work     the work of a leader: ticks, runs, singletons, heartbeats
+api             the gRPC services
+sidecar         the life of the process, from start to stop
 """
 
 from sidecar.app.sidecar import Sidecar

@@ -1,4 +1,4 @@
-"""The gRPC services, each on the step that it speaks for."""
+"""Builds the gRPC services and the parts that serve them."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -28,14 +28,15 @@ from sidecar.adapters.postgres.machines import Machines
 from sidecar.adapters.postgres.run_records import PostgresRunRecords
 from sidecar.adapters.postgres.schedules import PostgresSchedules
 from sidecar.adapters.tokens import Token
-from sidecar.app.ground import Ground
+from sidecar.app.infrastructure import Infrastructure
 from sidecar.app.states import States
+from sidecar.config import SecretSource
 from sidecar.deferreds import Deferreds
-from sidecar.dispatch.runs import Runs
+from sidecar.election.leadership import Leadership
+from sidecar.execution.authority import Authorities
+from sidecar.execution.runs import Runs
 from sidecar.health.switch import DeadMansSwitch
 from sidecar.ids import LEASE_SECONDS, Ids
-from sidecar.leadership import Leadership
-from sidecar.model.run import Refused
 from sidecar.scheduling.catalogue import Schedules
 
 
@@ -47,31 +48,36 @@ class Api:
 
 
 def build(
-    ground: Ground,
+    infrastructure: Infrastructure,
     states: States,
     leadership: Leadership,
     switch: DeadMansSwitch,
     *,
-    refused: Refused,
+    authorities: Authorities,
     drain: Callable[[], None],
     drained: Callable[[], Awaitable[None]],
 ) -> Api:
-    settings, database, who = ground.settings, ground.database, ground.who
+    settings, database = infrastructure.settings, infrastructure.shared_database
+    identity, hints = infrastructure.identity, infrastructure.hints
     schedules = Schedules(
-        PostgresSchedules(database, who),
-        ground.hints,
+        PostgresSchedules(database, identity),
+        hints,
         cluster=settings.cluster,
         history_seconds=settings.history.keep_seconds,
     )
-    runs = Runs(PostgresRunRecords(database, who), ground.hints, refused=refused)
-    deferreds = Deferreds(PostgresDeferreds(database, who), ground.hints, refused=refused)
-    ids = Ids(Machines(database, who.now, lease_seconds=LEASE_SECONDS), boottime)
+    runs = Runs(PostgresRunRecords(database, identity), hints, authorities=authorities)
+    deferreds = Deferreds(PostgresDeferreds(database, identity), hints, authorities=authorities)
+    ids = Ids(Machines(database, identity.now, lease_seconds=LEASE_SECONDS), boottime)
     singletons = SingletonsService(
-        settings.singletons, PostgresExecutions(database, who), leadership.get, switch.stale_reasons
+        settings.singletons,
+        PostgresExecutions(database, identity),
+        leadership.get,
+        switch.stale_reasons,
     )
-    server = ApiServer(
-        settings.api.address, Token(settings.api.token), outermost=ground.interceptors
+    token = infrastructure.secrets.follow(
+        "api.token_file", settings.api.token, SecretSource.read_token
     )
+    server = ApiServer(settings.api.address, Token(token), outermost=infrastructure.interceptors)
     for register, servicer, name in (
         (
             leadership_pb2_grpc.add_LeadershipServicer_to_server,

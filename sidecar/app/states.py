@@ -1,19 +1,16 @@
-"""State: the store, its copies in Redis, the watch, and what a run starts from."""
+"""Builds the state store, its copies in Redis, the watch, and the loader of a run's state."""
 
 from dataclasses import dataclass
 
 from sidecar.adapters.clock import boottime
-from sidecar.adapters.postgres.listener import Subscription
+from sidecar.adapters.postgres.runs import PostgresRuns
 from sidecar.adapters.postgres.schedules import PostgresSchedules
 from sidecar.adapters.postgres.state import PostgresState
 from sidecar.adapters.redis_cache import RedisCache
-from sidecar.app.ground import Ground
-from sidecar.config import Singleton
+from sidecar.app.infrastructure import Infrastructure
+from sidecar.execution.authority import Authorities
 from sidecar.model.breaker import Breaker
-from sidecar.model.errors import NotFound
-from sidecar.model.run import Delivery, Refused
-from sidecar.model.state_schema import StatePolicy, initial_state
-from sidecar.model.state_words import Owner
+from sidecar.model.definitions import State
 from sidecar.state import (
     NoCopies,
     RedisCopies,
@@ -22,61 +19,44 @@ from sidecar.state import (
     StateSweeper,
     StateWatch,
 )
+from sidecar.state.owned import OwnedStates
 
 
 @dataclass(frozen=True, slots=True)
 class States:
     store: StateStore
-    watch: StateWatch[Subscription]
+    watch: StateWatch
     sweeper: StateSweeper
-    loader: "OwnedStates"
+    loader: OwnedStates
     cache: RedisCache | None
     copies: RedisCopies | None
 
 
-class OwnedStates:
-    """What a run starts from, by the policy that its singleton or schedule declares."""
-
-    def __init__(
-        self,
-        loader: StateLoader,
-        singletons: tuple[Singleton, ...],
-        schedules: PostgresSchedules,
-    ) -> None:
-        self._loader = loader
-        self._singletons = {singleton.name: singleton.state for singleton in singletons}
-        self._schedules = schedules
-
-    async def load(self, delivery: Delivery) -> bytes:
-        kind = delivery.kind.entity_type
-        policy = delivery.state_policy or self._singletons[delivery.name]
-        if not delivery.has_state:
-            return initial_state(policy)
-        return (await self._loader.load(kind, delivery.name, policy)).value
-
-    async def policy(self, owner: Owner) -> StatePolicy | None:
-        """None: this pod does not know the owner."""
-        if owner.kind == "singleton":
-            return self._singletons.get(owner.name)
-        try:
-            return (await self._schedules.get(owner.name)).definition.state
-        except NotFound:
-            return None
-
-
-def build(ground: Ground, *, refused: Refused) -> States:
-    settings = ground.settings
-    truth = PostgresState(
-        ground.database, ground.who, heartbeat_seconds=settings.health.heartbeat_seconds
+def build(infrastructure: Infrastructure, authorities: Authorities) -> States:
+    settings = infrastructure.settings
+    table, table_of_runs = (
+        PostgresState(
+            database,
+            infrastructure.identity,
+            heartbeat_seconds=settings.health.heartbeat_seconds,
+        )
+        for database in (infrastructure.shared_database, infrastructure.database)
     )
-    schedules = PostgresSchedules(ground.database, ground.who)
-    owned = OwnedStates(StateLoader(truth), settings.singletons, schedules)
+    schedules = PostgresSchedules(infrastructure.database, infrastructure.identity)
+    runs = PostgresRuns(infrastructure.database, infrastructure.identity)
+
+    async def schedule_policy(name: str) -> State:
+        return (await schedules.get(name)).definition.state
+
+    singletons = {singleton.name: singleton.state for singleton in settings.singletons}
+    owned = OwnedStates(StateLoader(table_of_runs), singletons, schedule_policy, runs)
     cache, copies = None, None
     if settings.redis.url:
-        cache = RedisCache(settings.redis.url.read, timeout_seconds=settings.redis.timeout_seconds)
+        url = infrastructure.secrets.follow("redis.url", settings.redis.url).read
+        cache = RedisCache(url, timeout_seconds=settings.redis.timeout_seconds)
         copies = RedisCopies(
             cache,
-            truth,
+            table,
             Breaker(settings.breaker.failures, settings.breaker.open_seconds),
             ttl_seconds=settings.redis.ttl_seconds,
             budget_seconds=settings.redis.timeout_seconds,
@@ -84,15 +64,15 @@ def build(ground: Ground, *, refused: Refused) -> States:
         )
     return States(
         store=StateStore(
-            truth,
+            table,
             copies or NoCopies(),
-            ground.hints,
+            infrastructure.hints,
             owned.policy,
             monotonic=boottime,
-            refused=refused,
+            authorities=authorities,
         ),
-        watch=StateWatch(truth, ground.hints, monotonic=boottime),
-        sweeper=StateSweeper(truth, ground.hints, interval_seconds=30.0),
+        watch=StateWatch(table, infrastructure.hints, monotonic=boottime),
+        sweeper=StateSweeper(table, infrastructure.hints, interval_seconds=30.0),
         loader=owned,
         cache=cache,
         copies=copies,

@@ -1,6 +1,6 @@
-"""`baton …`: arguments in, exit code out. Each command is a module, imported when asked for.
+"""The `baton` command: parses arguments and runs one command, a module imported on demand.
 
-Exit codes: 0 done, 1 it did not work, 2 the arguments or the configuration are wrong.
+Exit codes: 0 success, 1 failure, 2 invalid arguments or configuration.
 """
 
 import argparse
@@ -26,10 +26,10 @@ RUNS_MAX = 1000
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code of one command."""
     options = _parser().parse_args(arguments)
-    # gRPC's C core writes lines of its own to stderr; it reads this when it is first imported.
+    # gRPC's C core writes its own lines to stderr; it reads this at its first import.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     if isinstance(sys.stdout, TextIOWrapper):
-        # As stderr is: a name that the terminal's encoding does not know is shown all the same.
+        # As for stderr: characters that the terminal's encoding lacks are escaped.
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         code = int(import_module(f"sidecar.cli.{options.module}").main(options))
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _unwritten(error: OSError) -> int:
-    """The reader has left, or the disk is full. What is left must not fail again at the end."""
+    """Stdout is closed or the disk is full: drop the rest, so that the exit does not fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     if not isinstance(error, BrokenPipeError):
         print(f"baton: {error.strerror or error}", file=sys.stderr)
@@ -61,7 +61,10 @@ def _parser() -> argparse.ArgumentParser:
 
     run = _command(commands, "run", "run the sidecar")
     _config(run)
-    check = _command(commands, "check", "check a configuration; says nothing if it is good")
+    check = _command(commands, "check", "check a configuration; prints nothing if it is valid")
+    check.add_argument(
+        "--connect", action="store_true", help="also check the database; changes nothing"
+    )
     _config(check)
     migrate = _command(commands, "migrate", "bring the tables in Postgres up to date")
     _config(migrate)
@@ -74,29 +77,27 @@ def _parser() -> argparse.ArgumentParser:
         "-n", dest="count", metavar="N", default="10", help="how many (default: 10)"
     )
 
-    status = _command(commands, "status", "what the local sidecar sees: leaders, work, recent runs")
+    status = _command(commands, "status", "show leaders, schedules, singletons and recent runs")
     status.add_argument("--json", action="store_true", help="for machines")
     _address(status)
-    drain = _command(commands, "drain", "hand everything over and compete no more (preStop hook)")
-    drain.add_argument("--wait", action="store_true", help="return when nothing is led here")
+    drain = _command(commands, "drain", "hand over all groups and stop campaigning (preStop hook)")
+    drain.add_argument("--wait", action="store_true", help="return when this pod leads no group")
     _address(drain)
-    resign = _command(commands, "resign", "hand one group over, on whichever pod it is led")
+    resign = _command(commands, "resign", "hand over one group, whichever pod leads it")
     resign.add_argument("group", type=_text, metavar="GROUP")
     _address(resign)
 
-    pause = _command(commands, "pause", "stop a schedule; its ticks are skipped", "schedule")
-    pause.add_argument(
-        "--note", type=_text, default="", metavar="TEXT", help="why, for the next person"
-    )
-    resume = _command(commands, "resume", "let a paused schedule go on", "schedule")
+    pause = _command(commands, "pause", "pause a schedule; its ticks are skipped", "schedule")
+    pause.add_argument("--note", type=_text, default="", metavar="TEXT", help="the reason")
+    resume = _command(commands, "resume", "resume a paused schedule", "schedule")
     trigger = _command(commands, "trigger", "run a schedule now; prints the run's id", "schedule")
-    trigger.add_argument("--payload", metavar="TEXT", help="in place of the schedule's own")
+    trigger.add_argument("--payload", metavar="TEXT", help="replaces the schedule's payload")
     trigger.add_argument(
         "--request-id",
         type=_text,
         default="",
         metavar="ID",
-        help="asked again with this id: the same run",
+        help="a repeated request with this id returns the same run",
     )
     for action, command in (("pause", pause), ("resume", resume), ("trigger", trigger)):
         command.add_argument("name", type=_text, metavar="NAME")
@@ -114,17 +115,17 @@ def _parser() -> argparse.ArgumentParser:
     runs.add_argument("--json", action="store_true", help="for machines")
     _address(runs)
 
-    deferred = _command(commands, "deferred", "complete, fail or look at a durable promise")
+    deferred = _command(commands, "deferred", "complete, fail or show a deferred")
     deferred.add_argument("action", choices=("complete", "fail", "get"))
     deferred.add_argument("token", metavar="TOKEN")
-    deferred.add_argument("--value", default="", metavar="TEXT", help="what `complete` gives")
-    deferred.add_argument("--error", default="", metavar="TEXT", help="what `fail` says")
+    deferred.add_argument("--value", default="", metavar="TEXT", help="the value of `complete`")
+    deferred.add_argument("--error", default="", metavar="TEXT", help="the error of `fail`")
     _address(deferred)
 
     conformance = _command(commands, "conformance", "check an app against the callback contract")
     _app_under_test(conformance)
 
-    demo = _command(commands, "demo", "the whole thing on this machine, with a failover")
+    demo = _command(commands, "demo", "run a cluster on this machine, with a failover")
     demo.add_argument("--replicas", type=int, default=3, metavar="N", help="default: 3")
     demo.add_argument("--seconds", type=float, default=45, metavar="N", help="default: 45")
     return parser
@@ -179,22 +180,22 @@ def _app_under_test(command: argparse.ArgumentParser) -> None:
         type=_text,
         default="",
         metavar="NAME",
-        help="of a schedule, to be executed many times",
+        help="a schedule to execute many times",
     )
     command.add_argument(
         "--singleton",
         type=_text,
         default="",
         metavar="NAME",
-        help="of one whose call stays open",
+        help="a singleton, whose call stays open",
     )
     command.add_argument(
-        "--payload", type=_text, default="", metavar="TEXT", help="what the handler is given"
+        "--payload", type=_text, default="", metavar="TEXT", help="the payload for the handler"
     )
 
 
 def _text(argument: str) -> str:
-    """The terminal may have sent anything; what goes over the wire as text is UTF-8."""
+    """Refuse bytes that are not UTF-8: gRPC sends text as UTF-8."""
     try:
         argument.encode()
     except UnicodeEncodeError:

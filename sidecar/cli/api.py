@@ -1,4 +1,4 @@
-"""How commands reach the local sidecar's API: its address, its token, and errors as one line."""
+"""Connects commands to the local sidecar's API; prints errors as one line."""
 
 import argparse
 import asyncio
@@ -16,7 +16,7 @@ CALL_SECONDS = 5.0
 
 
 class Connection:
-    """A channel to the sidecar and what every call must carry."""
+    """A channel to the sidecar and the metadata of every call."""
 
     def __init__(self, channel: grpc.aio.Channel, metadata: Sent) -> None:
         self.channel = channel
@@ -24,7 +24,7 @@ class Connection:
 
 
 def call(options: argparse.Namespace, work: Callable[[Connection], Awaitable[int]]) -> int:
-    """Run `work` against the sidecar that the options name; its exit code, or 1 with a line."""
+    """Run `work` against the sidecar of the options; returns its exit code, or 1 with a line."""
     try:
         api = _api(options)
         metadata = ((METADATA_KEY, api.token.read_token()),) if api.token else ()
@@ -35,7 +35,7 @@ def call(options: argparse.Namespace, work: Callable[[Connection], Awaitable[int
         print(f"baton: the file of the API's token {error}", file=sys.stderr)
         return 2
     if not api.address.isprintable():
-        print("baton: the API's address cannot be one", file=sys.stderr)
+        print("baton: the API's address is invalid", file=sys.stderr)
         return 2
 
     async def connected() -> int:
@@ -51,7 +51,7 @@ def call(options: argparse.Namespace, work: Callable[[Connection], Awaitable[int
 
 
 def _api(options: argparse.Namespace) -> Api:
-    """From the file if one is given, else from the environment; `--address` goes before both."""
+    """From the file if one is given, else from the environment; `--address` overrides both."""
     if file := options.config or os.environ.get("BATON_CONFIG"):
         api = load(file, os.environ, need_postgres=False).api
     else:
@@ -64,9 +64,9 @@ def _api(options: argparse.Namespace) -> Api:
 
 
 def _explained(error: grpc.aio.AioRpcError, address: str) -> str:
-    # What the sidecar says itself, of a Postgres that it cannot reach perhaps, has details.
+    # An UNAVAILABLE of the sidecar itself, for example without Postgres, has details.
     if error.code() is grpc.StatusCode.UNAVAILABLE and not error.trailing_metadata():
-        return f"no sidecar answers at {address}; is it running, and is --address right?"
+        return f"no sidecar answers at {address}; is it running, and is --address correct?"
     if error.code() is grpc.StatusCode.UNAUTHENTICATED:
-        return "the sidecar wants its token: set BATON_API_TOKEN_FILE or give --config"
+        return "the sidecar requires a token: set BATON_API_TOKEN_FILE or pass --config"
     return described(error)

@@ -1,7 +1,7 @@
-"""`baton deferred complete | fail | get TOKEN`: end a promise, or look at it, from a terminal.
+"""`baton deferred complete | fail | get TOKEN`: end or show a deferred.
 
-The token is a secret: given as `-` it is read from standard input, and so stays out of the process
-list and of the shell's history.
+The token is a secret: `-` reads it from standard input, which keeps it out of the process list and
+of the shell's history.
 """
 
 import argparse
@@ -48,11 +48,11 @@ def _described(deferred: pb.Deferred) -> str:
 
 
 def _typed() -> str:
-    """The first line of standard input, whatever its bytes; empty if it is closed."""
+    """The first line of standard input as bytes; empty if it is closed."""
     line = sys.stdin.buffer.readline(_LINE_BYTES_MAX) if sys.stdin else b""
     return line.decode(errors="surrogateescape").strip()
 
 
 def _text(argument: str) -> str:
-    """An argument as UTF-8: the terminal may have sent anything."""
+    """The bytes of an argument, which may not be UTF-8."""
     return argument.encode(errors="surrogateescape").decode(errors="replace")

@@ -1,11 +1,11 @@
-"""`baton drain`: hand everything over and compete no more; the preStop hook."""
+"""`baton drain`: hand over all groups and stop campaigning; the preStop hook."""
 
 import argparse
 
 from sidecar._proto.baton.v1 import operations_pb2, operations_pb2_grpc
 from sidecar.cli.api import CALL_SECONDS, Connection, call
 
-# Longer than any drain that makes sense in a pod; Kubernetes ends the hook before that.
+# Longer than any useful drain in a pod; Kubernetes ends the hook before that.
 _WAIT_SECONDS = 3600.0
 
 

@@ -1,4 +1,4 @@
-"""`baton migrate`: brings the schema up to date, then says what it did."""
+"""`baton migrate`: migrates the schema and prints the applied migrations."""
 
 import argparse
 import asyncio

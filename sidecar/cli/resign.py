@@ -1,4 +1,4 @@
-"""`baton resign GROUP`: hand one group over, on whichever pod it is led."""
+"""`baton resign GROUP`: hand over one group, whichever pod leads it."""
 
 import argparse
 
@@ -14,7 +14,7 @@ def main(options: argparse.Namespace) -> int:
             timeout=CALL_SECONDS,
             metadata=sidecar.metadata,
         )
-        print(f"{answer.leader.group}: {answer.leader.leader_runner_id} is asked to hand over")
+        print(f"{answer.leader.group}: {answer.leader.leader_runner_id} hands over")
         return 0
 
     return call(options, resign)

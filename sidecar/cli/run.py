@@ -1,7 +1,8 @@
 """`baton run`: the sidecar, until SIGTERM or SIGINT.
 
 The config file is read again on SIGHUP and when its content changed (a mounted ConfigMap is
-replaced, not edited). Schedules follow it; a file that is wrong changes nothing and is logged.
+replaced, not edited). Schedules follow it; a file that is wrong, or of another cluster, changes
+nothing and is logged (`config/reload.py`).
 """
 
 import argparse
@@ -10,13 +11,14 @@ import gc
 import os
 import signal
 import sys
-from hashlib import sha256
+from math import inf
 from pathlib import Path
 from typing import NoReturn
 
 import structlog
 
 from sidecar import logs
+from sidecar.adapters.files import ContentWatch, beside_loop
 from sidecar.app import Sidecar
 from sidecar.config import ConfigError, SecretSource, SecretUnreadable, Settings, load
 from sidecar.model.errors import SidecarError
@@ -24,6 +26,7 @@ from sidecar.model.errors import SidecarError
 log = structlog.get_logger()
 
 _LOOK_SECONDS = 2.0
+_RETRY_SECONDS = 15.0
 
 
 def main(options: argparse.Namespace) -> int:
@@ -50,7 +53,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _end(problems: list[BaseException]) -> NoReturn:
-    """Say what is wrong, as the last thing: gRPC's core complains of what was half started."""
+    """Print the problem last: gRPC's core also prints errors about a server that half started."""
     for problem in problems:
         print(f"baton: {logs.redacted(str(problem))}", file=sys.stderr)
     sys.stderr.flush()
@@ -64,7 +67,7 @@ async def _run(settings: Settings, file: Path | None) -> None:
         loop.add_signal_handler(number, sidecar.stop)
     loop.add_signal_handler(signal.SIGHUP, asked.set)
     follow = asyncio.create_task(_follow(file, asked, sidecar), name="config.follow")
-    gc.freeze()  # what stands now stays: looking through it again and again makes ticks late
+    gc.freeze()  # these objects live until the end: scanning them repeatedly delays ticks
     try:
         await sidecar.run()
     finally:
@@ -72,33 +75,41 @@ async def _run(settings: Settings, file: Path | None) -> None:
 
 
 async def _follow(file: Path | None, asked: asyncio.Event, sidecar: Sidecar) -> None:
-    """Hand the file to the sidecar whenever it changed, or somebody asks."""
-    seen = _digest(file)
+    """Reload the file whenever it changes, or on request.
+
+    Beside the loop: a file of thousands takes seconds, a volume that hangs for ever; pings must
+    wait for neither.
+    """
+    loop, watch, retry_at = asyncio.get_running_loop(), ContentWatch(file), inf
+    await beside_loop(watch.changed)
     while True:
+        wanted = await _asked_within(asked, _LOOK_SECONDS)
+        wanted |= await beside_loop(watch.changed)
+        if not wanted and loop.time() < retry_at:
+            continue
         try:
-            async with asyncio.timeout(_LOOK_SECONDS):
-                await asked.wait()
-        except TimeoutError:
-            if _digest(file) == seen:
-                continue
-        asked.clear()
-        seen = _digest(file)
-        try:
-            # In a thread: a file of thousands takes seconds, and pings must not wait for it.
-            sidecar.reload(await asyncio.to_thread(load, file, os.environ))
+            settings = await beside_loop(lambda: load(file, os.environ))
         except ConfigError as error:
-            log.warning("config_refused", problems=[str(problem) for problem in error.problems])
+            # Retry: the file of a secret may have been missing only for a moment.
+            retry_at = loop.time() + _RETRY_SECONDS
+            sidecar.config.refuse([str(problem) for problem in error.problems])
+        else:
+            retry_at = inf
+            sidecar.config.offer(settings)
 
 
-def _digest(file: Path | None) -> bytes:
+async def _asked_within(asked: asyncio.Event, seconds: float) -> bool:
     try:
-        return sha256(file.read_bytes()).digest() if file else b""
-    except OSError:
-        return b""  # in the middle of being replaced
+        async with asyncio.timeout(seconds):
+            await asked.wait()
+    except TimeoutError:
+        return False
+    asked.clear()
+    return True
 
 
 def _secrets(settings: Settings) -> list[str]:
-    """What must never be logged; a file that cannot be read yet is added when it is read."""
+    """The secrets to redact; the content of an unreadable file is added when it is read."""
     sources = (
         settings.postgres.url,
         settings.postgres.direct_url,

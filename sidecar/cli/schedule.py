@@ -19,7 +19,7 @@ def main(options: argparse.Namespace) -> int:
                 print(f"{name} is paused")
             case "resume":
                 await stub.Resume(schedules_pb2.SchedulesResumeRequest(name=name), **limits)
-                print(f"{name} goes on")
+                print(f"{name} is resumed")
             case "trigger":
                 trigger = schedules_pb2.SchedulesTriggerRequest(
                     name=name, request_id=options.request_id

@@ -1,4 +1,4 @@
-"""`baton status`: what the local sidecar sees, for people or as JSON."""
+"""`baton status`: leaders, schedules, singletons and recent runs, as tables or as JSON."""
 
 import argparse
 import json
@@ -18,8 +18,9 @@ from sidecar._proto.baton.v1 import (
     singletons_pb2,
     singletons_pb2_grpc,
 )
+from sidecar.adapters.convert import to_datetime
 from sidecar.cli.api import CALL_SECONDS, Connection, call
-from sidecar.cli.tables import RUN_HEADER, ago, instant, run_row, table
+from sidecar.cli.tables import RUN_HEADER, ago, run_row, table
 from sidecar.model.duration import format_duration
 
 RECENT_RUNS = 10
@@ -28,14 +29,14 @@ _LISTED_MAX = 1000
 
 def main(options: argparse.Namespace) -> int:
     async def status(sidecar: Connection) -> int:
-        found = await _everything(sidecar)
-        print(json.dumps(_plain(found), indent=2) if options.json else _page(found))
+        found = await _fetch_all(sidecar)
+        print(json.dumps(_as_json(found), indent=2) if options.json else _as_tables(found))
         return 0
 
     return call(options, status)
 
 
-async def _everything(sidecar: Connection) -> dict[str, Sequence[Any]]:
+async def _fetch_all(sidecar: Connection) -> dict[str, Sequence[Any]]:
     limits: dict[str, Any] = {"timeout": CALL_SECONDS, "metadata": sidecar.metadata}
     leadership = leadership_pb2_grpc.LeadershipStub(sidecar.channel)
     singletons = singletons_pb2_grpc.SingletonsStub(sidecar.channel)
@@ -56,7 +57,7 @@ async def _everything(sidecar: Connection) -> dict[str, Sequence[Any]]:
     }
 
 
-def _plain(found: dict[str, Sequence[Any]]) -> dict[str, list[dict[str, Any]]]:
+def _as_json(found: dict[str, Sequence[Any]]) -> dict[str, list[dict[str, Any]]]:
     return {
         part: [
             MessageToDict(
@@ -68,7 +69,7 @@ def _plain(found: dict[str, Sequence[Any]]) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def _page(found: dict[str, Sequence[Any]]) -> str:
+def _as_tables(found: dict[str, Sequence[Any]]) -> str:
     now = datetime.now(UTC)
     parts = [
         table(
@@ -76,7 +77,7 @@ def _page(found: dict[str, Sequence[Any]]) -> str:
             (
                 (
                     leader.group,
-                    leader.leader_runner_id or "nobody",
+                    leader.leader_runner_id or "none",
                     leader.leader_host,
                     leader.epoch or "",
                     "draining" if leader.draining else "this pod" if leader.is_leader else "",
@@ -90,7 +91,7 @@ def _page(found: dict[str, Sequence[Any]]) -> str:
                 (
                     s.name,
                     s.group,
-                    s.leader or "nobody",
+                    s.leader or "none",
                     ago(s.metadata, "last_run_at", now),
                     ago(s.metadata, "last_success_at", now),
                     s.metadata.run_count,
@@ -140,4 +141,4 @@ def _when(schedule: schedules_pb2.Schedule) -> str:
         case "every":
             return f"every {format_duration(schedule.every.ToNanoseconds() / 1e9)}"
         case _:
-            return instant(schedule.at).isoformat()
+            return to_datetime(schedule.at).isoformat()

@@ -1,12 +1,11 @@
-"""What commands print: tables whose cells a person can read, with foreign text made harmless."""
+"""The tables that commands print; control characters in texts of others are escaped."""
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
-from google.protobuf.timestamp_pb2 import Timestamp
-
 from sidecar._proto.baton.v1 import runs_pb2
+from sidecar.adapters.convert import to_datetime
 from sidecar.logs import visible
 
 _CELL_MAX = 60
@@ -41,32 +40,35 @@ def run_row(run: runs_pb2.Run, now: datetime) -> Sequence[object]:
         run.attempt,
         (outcome if run.outcome else state) + skipped,
         _between(run, "started_at", "finished_at"),
-        run.error or progress,
+        run.error or _declined(run) or progress,
     )
+
+
+def _declined(run: runs_pb2.Run) -> str:
+    """The app's reason for declining the run; known if the run has its history."""
+    if run.reason != runs_pb2.SKIP_REASON_APP_DECLINED or not run.history:
+        return ""
+    return run.history[-1].cause
 
 
 def ago(message: Any, field: str, now: datetime) -> str:
     """`3s ago`, `in 2m`, or `never`."""
     if not message.HasField(field):
         return "never" if field.startswith("last") else ""
-    seconds = (now - instant(getattr(message, field))).total_seconds()
+    seconds = (now - to_datetime(getattr(message, field))).total_seconds()
     text = _rough(abs(seconds))
     return f"{text} ago" if seconds >= 0 else f"in {text}"
-
-
-def instant(timestamp: Timestamp) -> datetime:
-    return timestamp.ToDatetime(tzinfo=UTC)
 
 
 def _between(message: Any, start: str, end: str) -> str:
     if not message.HasField(start) or not message.HasField(end):
         return ""
-    span = instant(getattr(message, end)) - instant(getattr(message, start))
+    span = to_datetime(getattr(message, end)) - to_datetime(getattr(message, start))
     return _rough(max(0.0, span.total_seconds()))
 
 
 def _rough(seconds: float) -> str:
-    """Three figures are enough for a person."""
+    """A duration with three significant digits."""
     for size, unit in ((86_400, "d"), (3600, "h"), (60, "m"), (1, "s")):
         if seconds >= size:
             return f"{seconds / size:.3g}{unit}"

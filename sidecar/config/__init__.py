@@ -1,5 +1,6 @@
 """One file and the environment become Settings, proven consistent; or every problem at once."""
 
+from sidecar.config.declare import changed_keys
 from sidecar.config.loader import load
 from sidecar.config.problems import ConfigError, Problem
 from sidecar.config.secret import SecretSource, SecretUnreadable
@@ -18,7 +19,6 @@ from sidecar.config.settings import (
     Settings,
     Tracing,
 )
-from sidecar.config.work import Retry, Schedule, Singleton, State
 
 __all__ = [
     "Api",
@@ -33,14 +33,11 @@ __all__ = [
     "Postgres",
     "Problem",
     "Redis",
-    "Retry",
     "Runner",
-    "Schedule",
     "SecretSource",
     "SecretUnreadable",
     "Settings",
-    "Singleton",
-    "State",
     "Tracing",
+    "changed_keys",
     "load",
 ]

@@ -1,7 +1,7 @@
-"""Addresses and URLs: checked before anybody connects, without the libraries that connect.
+"""Checks addresses and URLs without the libraries that connect to them.
 
-Guarantee: every function returns the text it was given (or its parts) or raises ValueError with a
-sentence; sentences about URLs never repeat any part of them, because they hold passwords.
+Guarantee: every function returns its argument (or its parts) or raises ValueError with a message;
+messages about URLs never repeat any part of them, because URLs contain passwords.
 """
 
 import ipaddress
@@ -45,7 +45,7 @@ class Parts:
 
     @property
     def is_local(self) -> bool:
-        """Can only this machine, or this pod, reach it?"""
+        """Whether only this machine or pod can reach it."""
         address = _ip(self.host)
         return (
             bool(self.socket_path)
@@ -78,12 +78,12 @@ def parse(text: str) -> Parts:
 
 
 def postgres_url(text: str) -> str:
-    """A Postgres URL or conninfo string, or empty: `rules` asks for it where it is needed."""
+    """A Postgres URL or conninfo string, or empty: `rules` requires it where it is needed."""
     match = _SCHEME.match(text)
     if match is None:
         return _conninfo(text)
     if match[1] not in ("postgresql", "postgres"):
-        raise ValueError("has a scheme that is not Postgres's")
+        raise ValueError("is not a Postgres URL")
     if " " in text.strip():
         raise ValueError("holds a space (it is written %20)")
     authority = re.split(r"[/?]", text[match.end() :], maxsplit=1)[0]
@@ -116,7 +116,7 @@ def redis_url(text: str) -> str:
     if scheme not in ("redis", "rediss") and not re.fullmatch(
         r"rediss?\+(sentinel|cluster)", scheme
     ):
-        raise ValueError("has a scheme that is not Redis's")
+        raise ValueError("is not a Redis URL")
     authority, _, path = rest.partition("/")
     hosts = _authority(authority, socket_hosts=False)
     _redis_path(scheme.partition("+")[2], path, hosts)
@@ -169,16 +169,16 @@ def _host_and_port(text: str, *, empty_allowed: bool) -> None:
         host, bracket, port = text[1:].partition("]")
         ends = bracket and port[:1] in ("", ":")
         if not ends or not isinstance(_ip(host), ipaddress.IPv6Address):
-            raise ValueError("has an IPv6 address that is none")
+            raise ValueError("has an invalid IPv6 address")
         port = port.removeprefix(":")
     else:
         host, _, port = text.partition(":")
         if host and not _is_host(host) and not host.startswith("%2F"):
-            raise ValueError("has a host name that is none")
+            raise ValueError("has an invalid host name")
     if not host and not empty_allowed:
         raise ValueError("names no host")
     if port:
-        _port(port, "has a port that is none (in a password / @ : are written %2F %40 %3A)")
+        _port(port, "has an invalid port (in a password / @ : are written %2F %40 %3A)")
 
 
 def _percent(text: str) -> None:

@@ -1,6 +1,6 @@
 """Checks of single texts, shared by the declarations.
 
-Each returns the text or raises ValueError with a sentence.
+Each returns the text or raises ValueError with a message.
 """
 
 import re
@@ -10,7 +10,7 @@ from sidecar.model.zones import ZoneError, load_zone
 
 
 def postgres_schema(text: str) -> str:
-    """A name that needs no quotes in SQL; Postgres keeps `pg_` for itself."""
+    """A name that needs no quotes in SQL; Postgres reserves `pg_`."""
     if not re.fullmatch(r"[a-z_][a-z0-9_]{0,62}", text) or text.startswith("pg_"):
         raise ValueError(f"{shown(text)} is not a schema name")
     return text

@@ -1,7 +1,7 @@
-"""How a setting is declared: default, kind and sentence in one place.
+"""Declares a setting: default, kind and description in one place.
 
-Guarantee: the loader, the environment and the reference all read these declarations, so a setting
-is described once and can never differ between them.
+Guarantee: the loader, the environment and the reference all read these declarations, so they cannot
+differ.
 """
 
 import dataclasses
@@ -15,7 +15,7 @@ REQUIRED: Any = dataclasses.MISSING
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """What the loader and the reference know of one setting, besides its name and default."""
+    """One setting, except its name and default."""
 
     form: Literal["scalar", "words", "json", "section", "entries"]
     doc: str
@@ -25,8 +25,6 @@ class Declaration:
 
 def _declared(default: Any, declaration: Declaration, *, show: bool = True) -> Any:
     metadata = {"declaration": declaration}
-    if isinstance(default, dict):
-        return dataclasses.field(default_factory=dict, metadata=metadata)
     if default is REQUIRED:
         return dataclasses.field(metadata=metadata)
     return dataclasses.field(default=default, metadata=metadata, repr=show)
@@ -40,10 +38,6 @@ def words(default: tuple[str, ...], kind: kinds.Kind, doc: str) -> Any:
     return _declared(default, Declaration("words", doc, kind=kind))
 
 
-def json(doc: str) -> Any:
-    return _declared({}, Declaration("json", doc))
-
-
 def section(section: type[Any], doc: str) -> Any:
     declaration = Declaration("section", doc, section=section)
     return dataclasses.field(default_factory=section, metadata={"declaration": declaration})
@@ -54,7 +48,17 @@ def entries(section: type[Any], doc: str) -> Any:
 
 
 Declared = tuple[str, "dataclasses.Field[Any]", Declaration]
-_known: dict[type[Any], tuple[Declared, ...]] = {}  # ten thousand schedules are read by the same
+_known: dict[type[Any], tuple[Declared, ...]] = {}  # a cache: there may be ten thousand schedules
+
+
+def describe(section: type[Any], **settings: Declaration) -> None:
+    """Declare every field of a type of the model: it has the defaults, and knows no file."""
+    fields = {field.name: field for field in dataclasses.fields(section)}
+    if fields.keys() != settings.keys():
+        raise TypeError(f"{section.__name__}: {sorted(fields.keys() ^ settings.keys())}")
+    _known[section] = tuple(
+        (_key(name, settings[name]), field, settings[name]) for name, field in fields.items()
+    )
 
 
 def declarations(section: type[Any]) -> tuple[Declared, ...]:
@@ -66,6 +70,18 @@ def declarations(section: type[Any]) -> tuple[Declared, ...]:
             if (declaration := field.metadata.get("declaration"))
         )
     return _known[section]
+
+
+def changed_keys(old: Any, new: Any) -> list[str]:
+    """The dotted keys in which two values of one section differ; a list of entries is one key."""
+    changed: list[str] = []
+    for key, field, declaration in declarations(type(old)):
+        before, after = getattr(old, field.name), getattr(new, field.name)
+        if declaration.form == "section":
+            changed += [f"{key}.{inner}" for inner in changed_keys(before, after)]
+        elif before != after:
+            changed.append(key)
+    return changed
 
 
 def _key(name: str, declaration: Declaration) -> str:

@@ -1,14 +1,14 @@
-"""Which variables of the environment mean which settings.
+"""Which environment variables set which settings.
 
 `BATON_<SECTION>_<KEY>` sets one value and wins over the file; lists are separated by commas; a
 secret may also come from a file named by `…_FILE`. `BATON_CONFIG` names the file itself.
 
 Other variables that start with `BATON_`:
 
-- Kubernetes announces each Service of the name space through variables. For one called `baton` or
-  `baton-…` these are `BATON_SERVICE_HOST`, `BATON_PORT_9400_TCP` and so on: ignored.
-- `BATON_<SECTION>_…` can only be meant for us: unknown, it is a problem, like an unknown key.
-- Of the others, what nearly is one of our names is a warning; the rest is none of our business.
+- Kubernetes sets variables for each Service of the namespace. For a Service called `baton` or
+  `baton-…` these are `BATON_SERVICE_HOST`, `BATON_PORT_9400_TCP` and so on. They are ignored.
+- An unknown `BATON_<SECTION>_…` is a problem, like an unknown key in the file.
+- Another name that is close to a known one is a warning. All others are ignored.
 """
 
 import difflib
@@ -21,7 +21,7 @@ from sidecar.config.declare import Declaration, declarations
 from sidecar.config.settings import Settings
 
 CONFIG = "BATON_CONFIG"
-# Matched with the value, because BATON_HTTP_PORT=9500 is a misunderstanding, not a Service.
+# Matched with the value, because BATON_HTTP_PORT=9500 is a user's mistake, not a Service.
 _SERVICE_LINK = re.compile(
     r"BATON(_[A-Z0-9_]+)?_(SERVICE_HOST=.*|SERVICE_PORT(_[A-Z0-9_]+)?=[0-9]*"
     r"|PORT=(tcp|udp|sctp)://.*|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?=.*)"
@@ -52,7 +52,7 @@ def takes_file(declaration: Declaration) -> bool:
 
 
 def given(environ: Mapping[str, str]) -> dict[str, list[Given]]:
-    """What the environment says, by dotted key; two entries are a contradiction."""
+    """The settings of the environment, by dotted key; two entries for a key are a conflict."""
     found: dict[str, list[Given]] = {}
     for variable, key, declaration in variables():
         if variable in environ:
@@ -65,7 +65,7 @@ def given(environ: Mapping[str, str]) -> dict[str, list[Given]]:
 
 
 def unknown(environ: Mapping[str, str]) -> Iterator[tuple[str, str, bool]]:
-    """Variables we do not know: name, nearest known name or empty, and whether it is a problem."""
+    """Unknown variables: name, nearest known name or empty, and whether it is a problem."""
     known = {CONFIG}
     for variable, _, declaration in variables():
         known |= {variable, f"{variable}_FILE"} if takes_file(declaration) else {variable}

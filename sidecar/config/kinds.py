@@ -1,7 +1,7 @@
-"""The kinds of value a setting can have: how each is read from text, and what it allows.
+"""The kinds of values: how each is parsed from text, and what it allows.
 
-Guarantee: `parse` returns a value of the kind or raises Refused; it never raises anything
-else, and kinds that may hold a secret never repeat the value.
+Guarantee: `parse` returns a value of the kind or raises InvalidValue and nothing else; kinds that
+may be secret never repeat the value.
 """
 
 import re
@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 from typing import Any, Literal, Protocol
 
 from sidecar.config import addresses
-from sidecar.config.problems import Refused, shown
+from sidecar.config.problems import InvalidValue, shown
 from sidecar.config.secret import SecretSource, SecretUnreadable
 from sidecar.model import duration
-from sidecar.model.state import NAME
+from sidecar.model.validation import NAME
 
 TEXT_LENGTH_MAX = 4096
 PAYLOAD_BYTES_MAX = 256 * 1024
@@ -51,13 +51,13 @@ class Text:
 
     def parse(self, text: str) -> str:
         if not text.isprintable() or len(text) > TEXT_LENGTH_MAX:
-            raise Refused("is too long or holds control characters", self.allowed)
+            raise InvalidValue("is too long or holds control characters", self.allowed)
         if self.check is None:
             return text
         try:
             return self.check(text)
         except ValueError as error:
-            raise Refused(str(error), self.allowed) from None
+            raise InvalidValue(str(error), self.allowed) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Name:
     def parse(self, text: str) -> str:
         if (self.optional and not text) or NAME.fullmatch(text):
             return text
-        raise Refused(f"{shown(text)} is not a name" if text else "is empty", self.allowed)
+        raise InvalidValue(f"{shown(text)} is not a name" if text else "is empty", self.allowed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +91,12 @@ class Choice:
     def parse(self, text: str) -> str:
         if text in self.words:
             return text
-        raise Refused(f"{shown(text)} is not known", self.allowed)
+        raise InvalidValue(f"{shown(text)} is not known", self.allowed)
 
 
 @dataclass(frozen=True, slots=True)
 class Boolean:
-    """`true` or `false`, nothing else: `yes` and `on` mean different things to different tools."""
+    """Only `true` or `false`: YAML tools disagree about `yes` and `on`."""
 
     allowed: str = field(default="true or false", init=False)
     style: Style = field(default="bare", init=False)
@@ -104,7 +104,7 @@ class Boolean:
     def parse(self, text: str) -> bool:
         if text in ("true", "false"):
             return text == "true"
-        raise Refused(f"{shown(text)} is not a boolean", self.allowed)
+        raise InvalidValue(f"{shown(text)} is not a boolean", self.allowed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,15 +121,15 @@ class Whole:
 
     def parse(self, text: str) -> int:
         if not _WHOLE.fullmatch(text):
-            raise Refused(f"{shown(text)} is not a whole number", self.allowed)
+            raise InvalidValue(f"{shown(text)} is not a whole number", self.allowed)
         if not self.at_least <= int(text) <= self.at_most:
-            raise Refused(f"{text} is out of range", self.allowed)
+            raise InvalidValue(f"{text} is out of range", self.allowed)
         return int(text)
 
 
 @dataclass(frozen=True, slots=True)
 class Duration:
-    """A length of time with its unit, between two limits; `or_zero` says what 0s stands for."""
+    """A duration with its unit, between two limits; `or_zero` describes the meaning of 0s."""
 
     at_least: str
     at_most: str
@@ -146,11 +146,11 @@ class Duration:
         try:
             seconds = duration.parse(text)
         except ValueError as error:
-            raise Refused(f"{shown(text)} {error}", self.allowed) from None
+            raise InvalidValue(f"{shown(text)} {error}", self.allowed) from None
         if seconds == 0 and self.or_zero:
             return 0.0
         if not duration.parse(self.at_least) <= seconds <= duration.parse(self.at_most):
-            raise Refused(f"{shown(text)} is out of range", self.allowed)
+            raise InvalidValue(f"{shown(text)} is out of range", self.allowed)
         return seconds
 
 
@@ -165,16 +165,16 @@ class Instant:
         if not _INSTANT.fullmatch(text):
             without = _INSTANT.fullmatch(text + "Z")
             problem = "has no offset" if without else "is not a time"
-            raise Refused(f"{shown(text)} {problem}", self.allowed)
+            raise InvalidValue(f"{shown(text)} {problem}", self.allowed)
         try:
             return datetime.fromisoformat(text.upper()).astimezone(UTC)
         except (ValueError, OverflowError):
-            raise Refused(f"{shown(text)} does not exist", self.allowed) from None
+            raise InvalidValue(f"{shown(text)} does not exist", self.allowed) from None
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where to listen or to call; kept as gRPC understands it."""
+    """An address to listen on or to call, in gRPC's syntax."""
 
     socket_file: bool = True
     host_name: bool = False
@@ -190,17 +190,17 @@ class Address:
         try:
             address = addresses.parse(text)
         except ValueError as error:
-            raise Refused(f"{shown(text)} {error}", self.allowed) from None
+            raise InvalidValue(f"{shown(text)} {error}", self.allowed) from None
         if address.socket_path and not self.socket_file:
-            raise Refused(f"{shown(text)} is a socket file", self.allowed)
+            raise InvalidValue(f"{shown(text)} is a socket file", self.allowed)
         if address.is_host_name and not (self.host_name or address.host == "localhost"):
-            raise Refused(f"{shown(text)} is not an IP address and port", self.allowed)
+            raise InvalidValue(f"{shown(text)} is not an IP address and port", self.allowed)
         return text
 
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """Text handed to the app as bytes."""
+    """Text that the app gets as bytes."""
 
     allowed: str = field(default="text of at most 256 KiB, quoted if it is JSON", init=False)
     style: Style = field(default="text", init=False)
@@ -209,15 +209,15 @@ class Payload:
         try:
             content = text.encode()
         except UnicodeEncodeError:
-            raise Refused("holds half a character", self.allowed) from None
+            raise InvalidValue("holds a lone surrogate", self.allowed) from None
         if len(content) > PAYLOAD_BYTES_MAX:
-            raise Refused(f"has {len(content)} bytes", self.allowed)
+            raise InvalidValue(f"has {len(content)} bytes", self.allowed)
         return content
 
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """A value that is never shown. `check` raises ValueError with a sentence that hides it too."""
+    """A value that is never shown. `check` raises ValueError with a message without it."""
 
     allowed: str
     check: Callable[[str], str]
@@ -233,11 +233,11 @@ class Secret:
 
     def _checked(self, text: str) -> None:
         if not text.isprintable() or len(text) > TEXT_LENGTH_MAX:
-            raise Refused("is too long or holds control characters", self.allowed)
+            raise InvalidValue("is too long or holds control characters", self.allowed)
         try:
             self.check(text)
         except ValueError as error:
-            raise Refused(str(error), self.allowed) from None
+            raise InvalidValue(str(error), self.allowed) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +260,7 @@ def _readable(
     try:
         read(source)
     except SecretUnreadable as error:
-        # The secret itself, where its file belongs, is not repeated: hardly one begins like a path.
+        # A secret given in place of a path is not repeated: secrets rarely start like a path.
         name = shown(path) if path.startswith(("/", "./", "../")) else "the file that it names"
-        raise Refused(f"{name} {error}", allowed) from None
+        raise InvalidValue(f"{name} {error}", allowed) from None
     return source

@@ -1,8 +1,8 @@
-"""File and environment become Settings.
+"""Loads Settings from file and environment.
 
 Guarantee: either Settings that satisfy every declaration and every rule, or one ConfigError with
-all problems. A value that is wrong in itself is not reported again by the rules that use it, nor is
-one that is wrong as YAML.
+all problems. A value that is invalid by itself, or as YAML, is not reported again by the rules that
+use it.
 """
 
 import difflib
@@ -13,7 +13,8 @@ from typing import Any
 
 from sidecar.config import environment, kinds, rules, scalars, yaml_reader
 from sidecar.config.declare import Declaration, declarations
-from sidecar.config.problems import ENVIRONMENT, ConfigError, Problem, Refused
+from sidecar.config.files import FileUnreadable, read_file
+from sidecar.config.problems import ENVIRONMENT, ConfigError, InvalidValue, Problem
 from sidecar.config.settings import Settings
 from sidecar.config.yaml_reader import Node, Scalar, Sequence, joined
 
@@ -25,7 +26,7 @@ def load(
 ) -> Settings:
     """Settings from the file (or the one that BATON_CONFIG names, or none) and the environment.
 
-    Commands that do without the database, such as `check`, do not `need_postgres`.
+    Commands that work without the database, such as `check`, pass `need_postgres=False`.
     """
     chosen = environ.get(environment.CONFIG, "") if path is None else str(path)
     file = chosen or ENVIRONMENT
@@ -36,18 +37,15 @@ def load(
     build.apply(rules.violations(settings, need_postgres=need_postgres))
     if build.problems:
         raise ConfigError(sorted(build.problems, key=lambda p: (p.file == ENVIRONMENT, p.line)))
-    return replace(settings, warnings=warnings)
+    return replace(settings, warnings=(*warnings, *rules.warnings(settings)))
 
 
 def _read_tree(file: str) -> tuple[yaml_reader.Mapping, list[Problem]]:
-    """What could be read, and what is wrong with it as YAML."""
+    """What could be parsed, and its problems as YAML."""
     try:
-        with Path(file).open("rb") as stream:
-            content = stream.read(yaml_reader.BYTES_MAX + 1)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "not a usable path"
-        problem = Problem(file, 0, "(file)", f"cannot be read: {reason}", "a readable file")
-        raise ConfigError([problem]) from None
+        content = read_file(file, yaml_reader.BYTES_MAX)
+    except FileUnreadable as error:
+        raise ConfigError([Problem(file, 0, "(file)", str(error), "a readable file")]) from None
     tree, problems = yaml_reader.read(content, file)
     if tree is None:
         raise ConfigError(problems)
@@ -55,7 +53,7 @@ def _read_tree(file: str) -> tuple[yaml_reader.Mapping, list[Problem]]:
 
 
 class _Build:
-    """Walks declarations and tree side by side; keeps where each value came from."""
+    """Walks declarations and tree together; remembers the place of each value."""
 
     def __init__(self, file: str, environ: Mapping[str, str], problems: list[Problem]) -> None:
         self._file = file
@@ -74,10 +72,10 @@ class _Build:
             place = joined(prefix, key)
             try:
                 self._field(values, field, declaration, place, tree.entries.get(key))
-            except Refused as refused:
+            except InvalidValue as invalid:
                 self._wrong.add(place)
                 if place not in self._unread:
-                    self._note(place, refused)
+                    self._note(place, invalid)
             if field.name not in values and field.default is field.default_factory is MISSING:
                 values[field.name] = _STAND_IN
         self._unknown_keys(tree, prefix, keys)
@@ -107,7 +105,7 @@ class _Build:
             if _above(place) in self._unread:
                 self._wrong.add(place)
                 return
-            raise Refused("is not set", _kind(declaration).allowed)
+            raise InvalidValue("is not set", _kind(declaration).allowed)
 
     def _line_above(self, place: str) -> int:
         """A missing key is reported where its section begins."""
@@ -118,7 +116,7 @@ class _Build:
         given = self._given[place]
         self._places[place] = (ENVIRONMENT, 0, given[0].variable)
         if len(given) > 1:
-            raise Refused(f"is set, and so is {given[1].variable}", "one of the two")
+            raise InvalidValue(f"is set, and so is {given[1].variable}", "one of the two")
         kind, text = _kind(declaration), given[0].text
         if given[0].from_file and isinstance(kind, kinds.Secret):
             return kind.parse_file(text)
@@ -133,7 +131,7 @@ class _Build:
         if declaration.form == "words":
             kind = _kind(declaration)
             if not isinstance(node, Sequence):
-                raise Refused("is not a list", f"a list, each {kind.allowed}")
+                raise InvalidValue("is not a list", f"a list, each {kind.allowed}")
             return _unique([_scalar(kind, item) for item in node.items], kind)
         if declaration.form == "json":
             return scalars.to_json(node)
@@ -147,23 +145,25 @@ class _Build:
         if scalars.is_null(node):  # `election:` with every key below it commented out
             node = yaml_reader.Mapping(node.line)
         if not isinstance(node, yaml_reader.Mapping):
-            raise Refused("is not a mapping", "keys with values: " + _keys(declaration.section))
+            raise InvalidValue(
+                "is not a mapping", "keys with values: " + _keys(declaration.section)
+            )
         return self.section(declaration.section, node, place)
 
     def _entries(self, declaration: Declaration, node: Node, place: str) -> tuple[Any, ...]:
         if scalars.is_null(node):
             return ()
         if not isinstance(node, Sequence):
-            raise Refused("is not a list", "a list of entries that start with - name:")
+            raise InvalidValue("is not a list", "a list of entries that start with - name:")
         built = []
         for number, item in enumerate(node.items):
             inner = f"{place}[{number}]"
             self._places[inner] = (self._file, item.line, inner)
             try:
                 built.append(self._subsection(declaration, item, inner))
-            except Refused as refused:
+            except InvalidValue as invalid:
                 if inner not in self._unread:
-                    self._note(inner, refused)
+                    self._note(inner, invalid)
                 # The rules count entries: with one missing they would point at the wrong ones.
                 self._wrong |= {inner, f"{inner}.name"}
                 built.append(_nameless(declaration))
@@ -178,7 +178,7 @@ class _Build:
                 self.problems.append(Problem(self._file, line, place, "is not a known key", hint))
 
     def unknown_variables(self, environ: Mapping[str, str]) -> tuple[str, ...]:
-        """Notes those that can only be meant for us; returns warnings of those that may be."""
+        """Adds a problem for each `BATON_<SECTION>_…`; returns warnings for the others."""
         warnings = []
         for name, near, ours in environment.unknown(environ):
             hint = f"did you mean {near}?" if near else "a variable of the configuration reference"
@@ -190,35 +190,35 @@ class _Build:
         return tuple(warnings)
 
     def apply(self, violations: "rules.Violations") -> None:
-        """Report what the rules found, at the first of the keys concerned that was written."""
+        """Report violations at the first of their keys that is set."""
         for keys, problem, allowed in violations:
             if self._wrong.isdisjoint(keys):
                 written = [key for key in keys if key in self._places]
-                self._note(written[0] if written else keys[0], Refused(problem, allowed))
+                self._note(written[0] if written else keys[0], InvalidValue(problem, allowed))
 
-    def _note(self, place: str, refused: Refused) -> None:
+    def _note(self, place: str, invalid: InvalidValue) -> None:
         nowhere = (self._file, int(self._file != ENVIRONMENT), place)
         file, line, key = self._places.get(place, nowhere)
-        self.problems.append(Problem(file, line, key, refused.problem, refused.allowed))
+        self.problems.append(Problem(file, line, key, invalid.problem, invalid.allowed))
 
 
 def _scalar(kind: kinds.Kind, node: Node) -> Any:
     if not isinstance(node, Scalar):
         what = "a list" if isinstance(node, Sequence) else "a mapping"
-        raise Refused(f"is {what}", kind.allowed)
+        raise InvalidValue(f"is {what}", kind.allowed)
     if scalars.is_null(node):
-        raise Refused("has no value", f"{kind.allowed}, or no key for the default")
+        raise InvalidValue("has no value", f"{kind.allowed}, or no key for the default")
     if kind.style == "text" and (other := scalars.other_type(node)):
-        raise Refused(f"is {other} to YAML, not text", f"put it in quotes: {kind.allowed}")
+        raise InvalidValue(f"is {other} to YAML, not text", f"put it in quotes: {kind.allowed}")
     if kind.style == "bare" and not node.plain:
-        raise Refused("is text", f"{kind.allowed}, without quotes")
+        raise InvalidValue("is text", f"{kind.allowed}, without quotes")
     return kind.parse(node.text)
 
 
 def _unique(words: list[str], kind: kinds.Kind) -> tuple[str, ...]:
     for number, word in enumerate(words):
         if word in words[:number]:
-            raise Refused(f'names "{word}" twice', f"each once: {kind.allowed}")
+            raise InvalidValue(f'names "{word}" twice', f"each once: {kind.allowed}")
     return tuple(words)
 
 
@@ -229,13 +229,13 @@ def _kind(declaration: Declaration) -> kinds.Kind:
 
 
 def _nameless(declaration: Declaration) -> Any:
-    """In place of an entry that is none."""
+    """A placeholder for an invalid entry."""
     section: Any = declaration.section
     return section(name=_STAND_IN)
 
 
 def _ends_above(key: str) -> list[int]:
-    """Where the keys end that `a.b[0].c` is below."""
+    """Where the parents of a key such as `a.b[0].c` end."""
     return [number for number, character in enumerate(key) if character in ".["]
 
 

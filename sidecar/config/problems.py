@@ -1,7 +1,7 @@
-"""What is wrong with a configuration, one line each.
+"""The problems of a configuration, one line each.
 
-Guarantee: a problem fits on one line, whatever the user wrote, and repeats no secret: values are
-only shown through `shown`, and never for settings that may hold one.
+Guarantee: a problem fits on one line and contains no secret: values are only shown through `shown`,
+and never for settings that may be secret.
 """
 
 import re
@@ -35,8 +35,8 @@ class ConfigError(Exception):
         self.problems = problems
 
 
-class Refused(ValueError):
-    """One value is not allowed; whoever knows its place turns this into a Problem."""
+class InvalidValue(ValueError):
+    """One value is not allowed; the loader adds its place and makes a Problem."""
 
     def __init__(self, problem: str, allowed: str) -> None:
         super().__init__(problem)
@@ -45,8 +45,7 @@ class Refused(ValueError):
 
 
 def shown(value: str) -> str:
-    """The value for use in a message: quoted, cut where it is long, without the password that a URL
-    or a key=value string of Postgres holds."""
+    """The value for a message: quoted, truncated, without the password of a URL or conninfo."""
     scheme, _, rest = value.partition("://")
     if "@" in rest:
         value = f"{scheme}://***@{rest.rpartition('@')[2]}"

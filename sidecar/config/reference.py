@@ -1,4 +1,4 @@
-"""The configuration reference, written from the declarations: it cannot go out of date."""
+"""Generates the configuration reference from the declarations."""
 
 from dataclasses import MISSING, Field
 from typing import Any
@@ -11,8 +11,8 @@ from sidecar.model.duration import format_duration
 
 _HEAD = """# Configuration reference
 
-One YAML file; every scalar also by the environment variable in its row, which wins over the file.
-Secrets also through a file that the variable with `_FILE` at its end names; it is read again at
+Settings come from one YAML file. The environment variable in a row overrides the file. A secret
+can also come from a file whose path is in the variable with the suffix `_FILE`; it is read again at
 each connect. Lists in the environment are separated by commas. `baton check` reports all problems.
 """
 _ENVIRONMENT_HEAD = "\n## Variables\n\n"
@@ -65,7 +65,7 @@ def _default(field: "Field[Any]", declaration: Declaration) -> str:
 
 
 def _written(value: Any, declaration: Declaration) -> str:
-    """The default as one would write it in the file."""
+    """The default as written in the file."""
     if value is None:
         return "null"
     if isinstance(declaration.kind, kinds.Duration):

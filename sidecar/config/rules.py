@@ -1,7 +1,7 @@
-"""What must hold between settings, proven at start.
+"""Rules between settings, checked at start.
 
-Each rule yields the keys it concerns, the problem and what is allowed. A rule never looks at a
-single value: its kind has done that.
+Each rule yields the keys it concerns, the problem and what is allowed. The kinds check single
+values; rules compare several.
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,11 +11,11 @@ from sidecar.config import addresses, schemas
 from sidecar.config.kinds import Instant
 from sidecar.config.problems import shown
 from sidecar.config.settings import Election, Settings
-from sidecar.config.work import Retry, Schedule, Singleton, State
 from sidecar.model import cron
+from sidecar.model.definitions import Retry, Schedule, Singleton, State
 from sidecar.model.duration import format_duration
 from sidecar.model.errors import InvalidArgument
-from sidecar.model.schedule import timing_of
+from sidecar.model.schedule import skips_missed_ticks, timing_of
 
 Violation = tuple[tuple[str, ...], str, str]
 Violations = Iterable[Violation]
@@ -23,12 +23,12 @@ Violations = Iterable[Violation]
 GROUPS_MAX = 64
 _TAKEOVER_SECONDS_MAX = 9.0
 _GRACE_FACTOR = 1.05
-_POLL_FACTOR = 1.1  # polls come up to a tenth late; a silent session is ended by the server
+_POLL_FACTOR = 1.1  # polls are up to a tenth late; the server ends a silent session
 _EPSILON = 1e-9  # 3 × 0.1 is a little more than 0.3
 
 
 def violations(settings: Settings, *, need_postgres: bool) -> Iterator[Violation]:
-    """Every rule that these settings break."""
+    """All violations of these settings."""
     if need_postgres and not settings.postgres.url:
         yield ("postgres.url",), "is not set", addresses.POSTGRES_ALLOWED
     yield from _timers(settings.election)
@@ -91,8 +91,8 @@ def _listeners(settings: Settings) -> Iterator[Violation]:
         yield keys, f"{shown(settings.api.address)} can be reached from outside", allowed
     elif not api.is_local and not settings.api.token:
         keys = ("api.address", "api.token_file")
-        problem = f"{shown(settings.api.address)} can be reached from outside, and anybody may call"
-        yield keys, f"{problem} it", "set api.token_file"
+        problem = f"{shown(settings.api.address)} can be reached from outside without a token"
+        yield keys, problem, "set api.token_file"
     everywhere = api.is_everywhere or http.is_everywhere
     if api.port == http.port and (everywhere or api.host == http.host):
         keys = ("api.address", "http.address")
@@ -111,7 +111,7 @@ def _heartbeat(settings: Settings) -> Iterator[Violation]:
 
 
 def _calls(settings: Settings) -> Iterator[Violation]:
-    """The call of a singleton stays open: some must be left for everything else."""
+    """The call of a singleton stays open: other runs need some of `max_concurrent` too."""
     count, most = len(settings.singletons), settings.app.max_concurrent
     if count >= most:
         keys = ("app.max_concurrent", "singletons")
@@ -164,7 +164,7 @@ def _timing(place: str, schedule: Schedule) -> Iterator[Violation]:
         names = " and ".join(key.rpartition(".")[2] for key in given)
         yield (given[1], given[0]), f"both of {names} are set", allowed
     if not given:
-        # A timing that was refused for itself is among the keys, and silences this.
+        # A timing that its kind refused is among the keys, and suppresses this violation.
         keys = (place, *(f"{place}.{key}" for key in timings))
         yield keys, "has no timing", allowed
 
@@ -177,8 +177,11 @@ def _cron(place: str, schedule: Schedule, cluster: str) -> Iterator[Violation]:
         cron.parse(schedule.cron, timezone=schedule.timezone, hash_key=hash_key)
     except cron.CronError as error:
         problem, _, allowed = str(error).removeprefix("expression: ").partition("; ")
-        keys = (f"{place}.cron", f"{place}.timezone")
-        yield keys, problem, allowed or "5 fields, 6 with seconds first, or @daily and the like"
+        yield (
+            (f"{place}.cron",),
+            problem,
+            allowed or "5 fields, 6 with seconds first, or @daily and the like",
+        )
 
 
 def _window(place: str, schedule: Schedule, cluster: str) -> Iterator[Violation]:
@@ -189,18 +192,18 @@ def _window(place: str, schedule: Schedule, cluster: str) -> Iterator[Violation]
         yield keys, "the end is not after the start", "start_at < end_at"
     elif at and ((start and at < start) or (end and at >= end)):
         keys = (f"{place}.at", f"{place}.start_at", f"{place}.end_at")
-        yield keys, "the time lies outside of start_at and end_at", Instant().allowed
+        yield keys, "the time is not between start_at and end_at", Instant().allowed
     elif end and _never_ticks(schedule, cluster):
         keys = (f"{place}.end_at", f"{place}.start_at", f"{place}.cron", f"{place}.timezone")
         yield keys, "never ticks between start_at and end_at", "a window with a tick in it"
 
 
 def _never_ticks(schedule: Schedule, cluster: str) -> bool:
-    """Asked without a clock: a file does not become wrong because an end has passed."""
+    """Independent of the clock: a file does not become invalid because `end_at` has passed."""
     try:
         return timing_of(schedule, cluster).never_ticks
     except InvalidArgument:
-        return False  # told elsewhere
+        return False  # another rule reports it
 
 
 def _retry(place: str, retry: Retry) -> Iterator[Violation]:
@@ -216,3 +219,10 @@ def _state(place: str, state: State) -> Iterator[Violation]:
     elif problem := schemas.value_problem(state.initial, state.schema):
         keys = (f"{place}.initial", f"{place}.schema")
         yield keys, problem, "an initial state of at most 1 MiB that satisfies state.schema"
+
+
+def warnings(settings: Settings) -> Iterator[str]:
+    """Settings that are allowed but probably a mistake."""
+    for schedule in settings.schedules:
+        if problem := skips_missed_ticks(schedule.catch_up, schedule.overlap):
+            yield f"schedule {schedule.name}: {problem}"

@@ -1,4 +1,4 @@
-"""What a bare word of YAML means here, and where it is refused because readers disagree.
+"""What an unquoted scalar of YAML means, and which are refused because YAML tools disagree.
 
 Guarantee: a value that YAML 1.1 tools (Helm, older libraries) and YAML 1.2 tools would read
 differently, such as `no`, `1:30`, `010` or `2027-01-01`, never becomes a text by accident.
@@ -8,7 +8,7 @@ import math
 import re
 from typing import Any
 
-from sidecar.config.problems import Refused
+from sidecar.config.problems import InvalidValue
 from sidecar.config.yaml_reader import Mapping, Node, Scalar
 
 _NULL = ("", "~", "null", "Null", "NULL")
@@ -39,7 +39,7 @@ def other_type(node: Scalar) -> str:
 
 
 def to_json(node: Node) -> Any:
-    """The value as JSON knows it; raises Refused for what JSON does not have."""
+    """The value as JSON; raises InvalidValue for a value that JSON does not have."""
     if isinstance(node, Mapping):
         return {key: to_json(value) for key, (_, value) in node.entries.items()}
     if not isinstance(node, Scalar):
@@ -53,12 +53,12 @@ def to_json(node: Node) -> Any:
     if node.plain and _JSON_NUMBER.fullmatch(node.text):
         return _finite(node)
     if kind := other_type(node):
-        raise Refused(f"line {node.line} is {kind} to some readers of YAML", "JSON, or quotes")
+        raise InvalidValue(f"line {node.line} is {kind} to some readers of YAML", "JSON, or quotes")
     return node.text
 
 
 def _finite(node: Scalar) -> float:
     number = float(node.text)
     if not math.isfinite(number):
-        raise Refused(f"line {node.line} is too large", "numbers that JSON can hold")
+        raise InvalidValue(f"line {node.line} is too large", "numbers that JSON can hold")
     return number

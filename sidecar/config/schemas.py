@@ -1,9 +1,9 @@
-"""JSON Schema of a declared state: is it one, and does the initial state satisfy it?
+"""Checks the JSON Schema of a declared state, and the initial state against it.
 
-Both must be JSON that Postgres can keep, which refuses some of what parsers of JSON take.
+Both must be JSON that Postgres can store, which refuses some JSON that parsers accept.
 
-Guarantee: both functions return a sentence or an empty text, whatever the schema; no reference is
-ever fetched from a network, and no value of the state is repeated.
+Guarantee: both functions return a message or an empty text for any schema; no reference is fetched
+from a network, and no message contains a value of the state.
 """
 
 import json
@@ -12,21 +12,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from sidecar.model import json_schema
-from sidecar.model.state import VALUE_BYTES_MAX
+from sidecar.model.validation import VALUE_BYTES_MAX
 
-# An even number of backslashes before it stands for backslashes.
+# An even number of backslashes before it is an escaped text, not an escape.
 _NUL = re.compile(r"(?<!\\)(\\\\)*\\u0000")
 
 
 def schema_problem(schema: Any) -> str:
-    """Why this is no JSON Schema; empty if it is one."""
+    """Why this is not a JSON Schema; empty if it is one."""
     if not isinstance(schema, Mapping):
         return "is not a mapping"
     if not schema:
         return ""
     if problem := _json_problem(schema):
         return problem
-    # Costs 8 MB of memory, which only those pay who declare a schema.
+    # Imported here: it takes 8 MB of memory, only needed where a schema is declared.
     from jsonschema import SchemaError
 
     try:
@@ -41,7 +41,7 @@ def schema_problem(schema: Any) -> str:
 
 
 def value_problem(value: Any, schema: Mapping[str, Any]) -> str:
-    """Why the value cannot be kept, or where it breaks the schema; empty if neither."""
+    """Why the value cannot be stored, or where it violates the schema; empty if neither."""
     if problem := _json_problem(value):
         return problem
     if not schema:
@@ -77,7 +77,7 @@ def _json_problem(value: Any) -> str:
     except RecursionError:
         return "is nested too deeply"
     except UnicodeEncodeError:
-        return "holds half a character"
+        return "holds a lone surrogate"
     except ValueError:
         return "holds a number that JSON does not have"
     if _NUL.search(text):

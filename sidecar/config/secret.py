@@ -1,8 +1,8 @@
-"""A secret that never shows itself, from a text or from a file that may change.
+"""A secret from a text or from a file that may change; it is never shown.
 
-Guarantee: neither `repr`, `str` nor an error holds the secret. A file is read anew at each
-`read()`, so a rotated secret is used at the next connect without a restart; and checked anew, so
-that no library gets to see, and to quote in an error, what it cannot understand.
+Guarantee: neither `repr`, `str` nor an error contains the secret. A file is read again by each
+`read()`, so a rotated secret is used at the next connect without a restart; and checked again, so
+that no library gets an invalid secret and quotes it in an error.
 """
 
 from collections.abc import Callable
@@ -10,19 +10,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
+from sidecar.config.files import FileUnreadable, file_stamp, read_file
+
 _BYTES_MAX = 64 * 1024
 
 
 class SecretUnreadable(OSError):
-    """The file of a secret is missing, empty, too large, not text or holds something else than it
-    should; try again later."""
+    """The file of a secret is missing, not a regular file, empty, too large, not text or invalid;
+    try again later."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SecretSource:
     """Exactly one of text and path is set, or neither: then there is no secret.
 
-    `check` raises ValueError, with a sentence that hides it, for what the file may not hold.
+    `check` raises ValueError, with a message without the secret, for an invalid content.
     """
 
     text: str = field(default="")
@@ -45,7 +47,7 @@ class SecretSource:
         return self.is_set
 
     def read(self) -> str:
-        """The secret as it is now, without surrounding white space; empty if there is none."""
+        """The current secret without surrounding white space; empty if there is none."""
         if self.path is None:
             return self.text
         text = _read(self.path)
@@ -56,8 +58,17 @@ class SecretSource:
             raise SecretUnreadable(str(error)) from None
         return text
 
+    def stamp(self) -> object:
+        """Changes when the secret may have changed; None while its file cannot be found."""
+        if self.path is None:
+            return "text"
+        try:
+            return file_stamp(self.path)
+        except FileUnreadable:
+            return None
+
     def read_token(self) -> str:
-        """The secret as the metadata of a call carries it: gRPC sends nothing but such text."""
+        """The secret for the metadata of a call: gRPC sends only printable ASCII."""
         token = self.read()
         if not (token.isascii() and token.isprintable()):
             raise SecretUnreadable("is not one line of printable ASCII")
@@ -71,14 +82,9 @@ class SecretSource:
 
 def _read(path: Path) -> str:
     try:
-        if not (pipe := path.is_fifo()):
-            with path.open("rb") as file:
-                content = file.read(_BYTES_MAX + 1)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "not a usable path"
-        raise SecretUnreadable(f"cannot be read: {reason}") from None
-    if pipe:
-        raise SecretUnreadable("is a pipe, which waits for its writer at each reading")
+        content = read_file(path, _BYTES_MAX)
+    except FileUnreadable as error:
+        raise SecretUnreadable(str(error)) from None
     if len(content) > _BYTES_MAX:
         raise SecretUnreadable("is larger than 64 KiB")
     try:

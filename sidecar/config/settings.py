@@ -1,8 +1,8 @@
 """Settings: everything that can be configured, frozen, read once.
 
-Each setting is declared here once, with its default, its kind (what is allowed) and the sentence
-that the configuration reference prints. The key in the file is the attribute's name without its
-unit: `lease_seconds` is `election.lease`, and `BATON_ELECTION_LEASE` in the environment.
+Each setting is declared here once, with its default, its kind (what is allowed) and its description
+in the configuration reference. The key in the file is the attribute's name without its unit:
+`lease_seconds` is `election.lease`, and `BATON_ELECTION_LEASE` in the environment.
 """
 
 # ruff: noqa: RUF009 - these calls return dataclass fields of frozen values
@@ -10,11 +10,11 @@ unit: `lease_seconds` is `election.lease`, and `BATON_ELECTION_LEASE` in the env
 from dataclasses import dataclass
 from typing import Literal
 
-from sidecar.config import addresses, kinds
+from sidecar.config import addresses, kinds, work  # noqa: F401 - describes Schedule and Singleton
 from sidecar.config.checks import postgres_schema
 from sidecar.config.declare import REQUIRED, entries, scalar, section, words
 from sidecar.config.secret import SecretSource
-from sidecar.config.work import Schedule, Singleton
+from sidecar.model.definitions import Schedule, Singleton
 
 _POSTGRES_URL = kinds.Secret(addresses.POSTGRES_ALLOWED, addresses.postgres_url)
 _REDIS_URL = kinds.Secret(addresses.REDIS_ALLOWED, addresses.redis_url)
@@ -27,7 +27,7 @@ class Runner:
     id_prefix: str = scalar(
         "",
         kinds.Name(optional=True),
-        "Starts the runner's id; empty: the host name. A unique suffix is always added.",
+        "Prefix of the runner's id; empty: the host name. A unique suffix is always added.",
     )
 
 
@@ -36,7 +36,7 @@ class App:
     name: str = scalar(
         "",
         kinds.Name(optional=True),
-        "Names the app; a second app with another name in the same cluster is refused.",
+        "Name of the app; another app with a different name in the same cluster is refused.",
     )
     address: str = scalar(
         "127.0.0.1:50051",
@@ -52,7 +52,7 @@ class App:
         1.0, kinds.Duration("50ms", "1m"), "Time between two health checks of the app."
     )
     health_failures: int = scalar(
-        3, kinds.Whole(1, 100), "So many failed checks in a row make the app unhealthy."
+        3, kinds.Whole(1, 100), "Consecutive failed checks that make the app unhealthy."
     )
     connect_timeout_seconds: float = scalar(
         5.0, kinds.Duration("50ms", "1m"), "Limit for connecting to the app."
@@ -60,7 +60,7 @@ class App:
     max_concurrent: int = scalar(
         64,
         kinds.Whole(1, 1024),
-        "Calls into the app at once, at most; one of them is kept for each singleton.",
+        "Maximum of concurrent calls into the app; one of them is reserved for each singleton.",
     )
 
 
@@ -79,7 +79,7 @@ class Api:
     allow_remote: bool = scalar(
         False,
         kinds.Boolean(),
-        "Lets `api.address` be one that other machines can reach; then `api.token_file` is needed.",
+        "Allows an `api.address` that other machines can reach; requires `api.token_file`.",
     )
 
 
@@ -105,7 +105,7 @@ class Postgres:
     url: SecretSource = scalar(
         SecretSource(),
         _POSTGRES_URL,
-        "The database; may lead through a pooler. Needed to run.",
+        "The database, directly or through a pooler. Required to run.",
     )
     direct_url: SecretSource = scalar(
         SecretSource(),
@@ -119,9 +119,9 @@ class Postgres:
         ),
         "The schema that holds all tables.",
     )
-    pool_max: int = scalar(4, kinds.Whole(1, 100), "Pooled connections, at most.")
+    pool_max: int = scalar(4, kinds.Whole(1, 100), "Maximum of pooled connections.")
     migrate: Literal["auto", "never"] = scalar(
-        "auto", kinds.Choice(("auto", "never")), "Whether `run` brings the schema up to date."
+        "auto", kinds.Choice(("auto", "never")), "Whether `baton run` migrates the schema."
     )
 
     def __post_init__(self) -> None:
@@ -131,12 +131,12 @@ class Postgres:
 
 @dataclass(frozen=True, slots=True)
 class Redis:
-    url: SecretSource = scalar(SecretSource(), _REDIS_URL, "The cache; empty: none.")
+    url: SecretSource = scalar(SecretSource(), _REDIS_URL, "The cache; empty: no cache.")
     ttl_seconds: float = scalar(
-        30.0, kinds.Duration("1s", "1h"), "Life of a cached entry; reads do not extend it."
+        30.0, kinds.Duration("1s", "1h"), "Time to live of a cached entry; reads do not extend it."
     )
     timeout_seconds: float = scalar(
-        0.1, kinds.Duration("1ms", "5s"), "Limit for one call of the cache."
+        0.1, kinds.Duration("1ms", "5s"), "Limit for one call to the cache."
     )
 
 
@@ -149,11 +149,11 @@ class Election:
         "How long an acknowledged ping is trusted (L); at least 3 pings.",
     )
     server_lease_seconds: float = scalar(
-        4.0, _TIMER, "After this silence the server ends the leader's session (N); above the lease."
+        4.0, _TIMER, "The server ends the leader's session after this silence (N); above the lease."
     )
-    poll_seconds: float = scalar(1.0, _TIMER, "Time between two tries of a standby.")
+    poll_seconds: float = scalar(1.0, _TIMER, "Time between two attempts of a standby.")
     grace_seconds: float = scalar(
-        3.2, _TIMER, "What a successor waits after an unclean end (G); at least 1.05 leases."
+        3.2, _TIMER, "How long a new leader waits after an unclean end (G); at least 1.05 leases."
     )
     drain_seconds: float = scalar(
         20.0,
@@ -167,7 +167,7 @@ class Election:
         10.0, kinds.Duration("100ms", "1h"), "A takeover that takes longer is counted and logged."
     )
     rebalance: bool = scalar(
-        False, kinds.Boolean(), "Hands groups over to runners that hold fewer; interrupts runs."
+        False, kinds.Boolean(), "Hands groups over to runners that lead fewer; interrupts runs."
     )
     campaign: bool = scalar(True, kinds.Boolean(), "False: this runner never leads.")
 
@@ -175,12 +175,12 @@ class Election:
 @dataclass(frozen=True, slots=True)
 class Health:
     heartbeat_seconds: float = scalar(
-        30.0, kinds.Duration("100ms", "1h"), "Time between two heartbeats of what is led here."
+        30.0, kinds.Duration("100ms", "1h"), "Time between two heartbeats of a led entity."
     )
     stale_after_seconds: float = scalar(
         60.0,
         kinds.Duration("200ms", "1d"),
-        "Silence after which it is stale; at least 2 heartbeats.",
+        "Time without a heartbeat after which an entity is stale; at least 2 heartbeats.",
     )
     readiness: tuple[str, ...] = words(
         ("app", "singletons"),
@@ -192,12 +192,12 @@ class Health:
 @dataclass(frozen=True, slots=True)
 class Breaker:
     failures: int = scalar(
-        5, kinds.Whole(1, 1000), "So many failed calls in a row stop calls into the app."
+        5, kinds.Whole(1, 1000), "Consecutive failed calls that open the breaker."
     )
     open_seconds: float = scalar(
         10.0,
         kinds.Duration("100ms", "1h"),
-        "How long they stay stopped before one probe is let through.",
+        "How long it stays open before one probe call is allowed.",
     )
 
 
@@ -223,36 +223,36 @@ class Log:
     level: Literal["debug", "info", "warning", "error"] = scalar(
         "info",
         kinds.Choice(("debug", "info", "warning", "error")),
-        "The least severe event logged.",
+        "The lowest level that is logged.",
     )
     format: Literal["json", "console"] | None = scalar(
         None,
         kinds.Choice(("json", "console")),
-        "For machines or for people; null: console on a terminal, else json.",
+        "`null`: console on a terminal, otherwise json.",
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     cluster: str = scalar(
-        REQUIRED, kinds.Name(), "All replicas of one app; the name space of everything below."
+        REQUIRED, kinds.Name(), "Name of the cluster: all replicas of one app share it."
     )
     config_revision: int = scalar(
         0,
         kinds.Whole(0, 10**15),
-        "Orders old and new files in a rollout; 0: by the time of first load.",
+        "Orders old and new files in a rollout; 0: by the time of their first load.",
     )
     runner: Runner = section(Runner, "This sidecar with its app.")
     app: App = section(App, "The app next to the sidecar.")
     api: Api = section(Api, "The gRPC API of the sidecar.")
     http: Http = section(Http, "Probes and metrics.")
-    postgres: Postgres = section(Postgres, "The truth.")
-    redis: Redis = section(Redis, "A copy, never the truth.")
+    postgres: Postgres = section(Postgres, "The source of truth.")
+    redis: Redis = section(Redis, "The cache of state.")
     election: Election = section(
         Election, "Timers must fit: 3P <= L < N, 1.1 poll < N, G >= 1.05 L, N + poll + G <= 9s."
     )
     groups: tuple[str, ...] = words(
-        ("default",), kinds.Name(), "The units of leadership, 1 to 64 of them."
+        ("default",), kinds.Name(), "The groups, each with one leader; 1 to 64."
     )
     health: Health = section(Health, "The dead man's switch.")
     breaker: Breaker = section(Breaker, "The circuit breaker in front of the app.")
@@ -260,10 +260,10 @@ class Settings:
     tracing: Tracing = section(Tracing, "OpenTelemetry.")
     log: Log = section(Log, "Events on standard error, one per line.")
     singletons: tuple[Singleton, ...] = entries(Singleton, "Processes that only the leader runs.")
-    schedules: tuple[Schedule, ...] = entries(Schedule, "What runs when.")
-    warnings: tuple[str, ...] = ()  # not set by users: what the start should log
+    schedules: tuple[Schedule, ...] = entries(Schedule, "Handlers that run at set times.")
+    warnings: tuple[str, ...] = ()  # not set by users: logged at the start
 
     @property
     def run_calls_max(self) -> int:
-        """Calls into the app at once for runs: one is kept open for each singleton."""
+        """Maximum of concurrent calls for runs: one call is reserved for each singleton."""
         return self.app.max_concurrent - len(self.singletons)

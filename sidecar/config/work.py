@@ -1,118 +1,135 @@
-"""What the leader runs: singletons and schedules, as declared in the file.
+"""The settings of singletons and schedules: what each field allows, and what it means.
 
-See `settings` for how keys, attributes and the environment relate.
+The types and their defaults are in `sidecar.model.definitions`. See `settings` for how keys,
+attributes and the environment relate.
 """
-
-# ruff: noqa: RUF009 - these calls return dataclass fields of frozen values
-
-from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, Literal
 
 from sidecar.config import addresses, kinds
 from sidecar.config.checks import media_type, time_zone
-from sidecar.config.declare import REQUIRED, json, scalar, section
+from sidecar.config.declare import Declaration, describe
+from sidecar.model.definitions import Retry, Schedule, Singleton, State
 
-_HTTP_URL = kinds.Text(addresses.HTTP_ALLOWED, addresses.http_url)
-_PING = "Called after each success, for an outside dead man's switch."
+_GROUP = Declaration("scalar", "One of `groups`; the leader of this group runs it.", kinds.Name())
+_PING_URL = Declaration(
+    "scalar",
+    "URL that is called after each success, for an external dead man's switch.",
+    kinds.Text(addresses.HTTP_ALLOWED, addresses.http_url),
+)
+_STATE = Declaration("section", "The state that it owns.", section=State)
 
-
-@dataclass(frozen=True, slots=True)
-class State:
-    version: int = scalar(
-        1,
+describe(
+    State,
+    version=Declaration(
+        "scalar",
+        "Version of the schema; a new version starts with the state of the older one.",
         kinds.Whole(1, 2**31 - 1),
-        "Version of the schema; a new one starts from the older state.",
-    )
-    initial: Any = json(
-        "The state before the first run: any JSON value of at most 1 MiB that fits the schema."
-    )
-    schema: Mapping[str, Any] = json(
-        "JSON Schema (2020-12) of the state, its patterns as RE2 takes them; empty: anything."
-    )
-    ttl_seconds: float = scalar(
-        0.0, kinds.Duration("1s", "3650d", "no end"), "Life of the state after its last write."
-    )
+    ),
+    initial=Declaration(
+        "json",
+        "The state before the first run: a JSON value of at most 1 MiB that matches the schema.",
+    ),
+    schema=Declaration(
+        "json",
+        "JSON Schema (2020-12) of the state, with patterns in RE2 syntax; empty: any value.",
+    ),
+    ttl_seconds=Declaration(
+        "scalar",
+        "The state expires this long after its last write.",
+        kinds.Duration("1s", "3650d", "no end"),
+    ),
+)
 
+describe(
+    Retry,
+    attempts=Declaration("scalar", "Maximum number of attempts; 1: no retry.", kinds.Whole(1, 100)),
+    initial_seconds=Declaration(
+        "scalar",
+        "Pause after the first failure; it doubles after each further failure.",
+        kinds.Duration("10ms", "1d"),
+    ),
+    max_seconds=Declaration("scalar", "Maximum pause.", kinds.Duration("10ms", "7d")),
+)
 
-@dataclass(frozen=True, slots=True)
-class Singleton:
-    name: str = scalar(REQUIRED, kinds.Name(), "Unique among the singletons.")
-    group: str = scalar("default", kinds.Name(), "One of `groups`: its leader runs it.")
-    expected_interval_seconds: float = scalar(
-        0.0,
+describe(
+    Singleton,
+    name=Declaration("scalar", "Unique among the singletons.", kinds.Name()),
+    group=_GROUP,
+    expected_interval_seconds=Declaration(
+        "scalar",
+        "Stale after twice this time without a success or a `Runs.Heartbeat`.",
         kinds.Duration("1s", "3650d", "only the heartbeat is checked"),
-        "Stale after twice this time without a sign of life from the handler.",
-    )
-    restart_after_seconds: float = scalar(
-        5.0,
-        kinds.Duration("10ms", "1d", "at once"),
+    ),
+    restart_after_seconds=Declaration(
+        "scalar",
         "Pause before a handler that returned is called again.",
-    )
-    ping_url: str = scalar("", _HTTP_URL, _PING, show=False)
-    state: State = section(State, "The state kept for it.")
+        kinds.Duration("10ms", "1d", "at once"),
+    ),
+    ping_url=_PING_URL,
+    state=_STATE,
+)
 
-
-@dataclass(frozen=True, slots=True)
-class Retry:
-    attempts: int = scalar(3, kinds.Whole(1, 100), "Attempts in all; 1: no retry.")
-    initial_seconds: float = scalar(
-        1.0, kinds.Duration("10ms", "1d"), "Pause after the first failure; it doubles each time."
-    )
-    max_seconds: float = scalar(60.0, kinds.Duration("10ms", "7d"), "The longest pause.")
-
-
-@dataclass(frozen=True, slots=True)
-class Schedule:
-    name: str = scalar(REQUIRED, kinds.Name(), "Unique among the schedules.")
-    cron: str | None = scalar(
-        None,
-        kinds.Text("5 fields, 6 with seconds first, or @daily and the like"),
+describe(
+    Schedule,
+    name=Declaration("scalar", "Unique among the schedules.", kinds.Name()),
+    cron=Declaration(
+        "scalar",
         "When to run, as a cron expression; `H` is a hashed field.",
-    )
-    every_seconds: float | None = scalar(
-        None,
+        kinds.Text("5 fields, 6 with seconds first, or @daily and the like"),
+    ),
+    every_seconds=Declaration(
+        "scalar",
+        "Run at `start_at` (default: the Unix epoch) + n × this.",
         kinds.Duration("100ms", "3650d"),
-        "Run at `start_at` (else the Unix epoch) + n × this.",
-    )
-    at: datetime | None = scalar(None, kinds.Instant(), "Run once, at this time.")
-    timezone: str = scalar(
-        "UTC", kinds.Text("an IANA name such as Europe/Berlin", time_zone), "The zone of `cron`."
-    )
-    group: str = scalar("default", kinds.Name(), "One of `groups`: its leader runs it.")
-    enabled: bool = scalar(True, kinds.Boolean(), "False: its ticks are skipped as paused.")
-    payload: bytes = scalar(b"", kinds.Payload(), "Handed to each run.")
-    content_type: str = scalar(
-        "application/json", kinds.Text("a media type", media_type), "Media type of the payload."
-    )
-    start_at: datetime | None = scalar(None, kinds.Instant(), "No tick before this time.")
-    end_at: datetime | None = scalar(None, kinds.Instant(), "No tick from this time on.")
-    expected_interval_seconds: float = scalar(
-        0.0,
-        kinds.Duration("1s", "3650d", "derived from the schedule"),
+    ),
+    at=Declaration("scalar", "Run once, at this time.", kinds.Instant()),
+    timezone=Declaration(
+        "scalar",
+        "Time zone of `cron`.",
+        kinds.Text("an IANA name such as Europe/Berlin", time_zone),
+    ),
+    group=_GROUP,
+    enabled=Declaration(
+        "scalar", "If false, ticks are skipped with the reason `paused`.", kinds.Boolean()
+    ),
+    payload=Declaration("scalar", "Passed to each run.", kinds.Payload()),
+    content_type=Declaration(
+        "scalar", "Media type of the payload.", kinds.Text("a media type", media_type)
+    ),
+    start_at=Declaration("scalar", "No tick before this time.", kinds.Instant()),
+    end_at=Declaration("scalar", "No tick from this time on.", kinds.Instant()),
+    expected_interval_seconds=Declaration(
+        "scalar",
         "Stale after twice this time without a success.",
-    )
-    skip_if_older_than_seconds: float = scalar(
-        86_400.0, kinds.Duration("1s", "3650d"), "An older tick is skipped as misfire."
-    )
-    catch_up: Literal["latest", "all", "none"] = scalar(
-        "latest", kinds.Choice(("latest", "all", "none")), "Which of several missed ticks run."
-    )
-    catch_up_max: int = scalar(
-        100, kinds.Whole(1, 1000), "With `catch_up: all`, at most the newest so many."
-    )
-    overlap: Literal["allow", "skip", "queue", "replace"] = scalar(
-        "allow",
+        kinds.Duration("1s", "3650d", "derived from the schedule"),
+    ),
+    skip_if_older_than_seconds=Declaration(
+        "scalar",
+        "Older ticks are skipped with the reason `misfire`.",
+        kinds.Duration("1s", "3650d"),
+    ),
+    catch_up=Declaration(
+        "scalar", "Which of several missed ticks run.", kinds.Choice(("latest", "all", "none"))
+    ),
+    catch_up_max=Declaration(
+        "scalar",
+        "With `catch_up: all`, the maximum number of missed ticks that run: the newest ones.",
+        kinds.Whole(1, 1000),
+    ),
+    overlap=Declaration(
+        "scalar",
+        "What happens to a tick while an earlier run is active. With `queue` at most one run waits,"
+        " so most of several missed ticks are skipped, whatever `catch_up` is.",
         kinds.Choice(("allow", "skip", "queue", "replace")),
-        "What a tick does while an earlier run goes on.",
-    )
-    retry: Retry = section(Retry, "What happens after a failed attempt.")
-    timeout_seconds: float = scalar(
-        0.0, kinds.Duration("10ms", "365d", "none"), "Limit for one attempt."
-    )
-    jitter_seconds: float = scalar(
-        0.0, kinds.Duration("1ms", "1d", "none"), "Spreads the start of each run over this time."
-    )
-    ping_url: str = scalar("", _HTTP_URL, _PING, show=False)
-    state: State = section(State, "The state kept for it.")
+    ),
+    retry=Declaration("section", "What happens after a failed attempt.", section=Retry),
+    timeout_seconds=Declaration(
+        "scalar", "Time limit of one attempt.", kinds.Duration("10ms", "365d", "none")
+    ),
+    jitter_seconds=Declaration(
+        "scalar",
+        "Spreads the start of each run over this time.",
+        kinds.Duration("1ms", "1d", "none"),
+    ),
+    ping_url=_PING_URL,
+    state=_STATE,
+)

@@ -1,9 +1,9 @@
-"""One YAML file becomes a tree with line numbers, or a list of problems.
+"""Parses one YAML file into a tree with line numbers, or a list of problems.
 
-Guarantees: only the plain part of YAML is read: one document of mappings, lists and scalars. What
-surprises people is refused with its line: duplicate keys, anchors, aliases, merge keys, tags, tabs
-in the indentation, control characters. Size and depth are limited; no text of the file gets into
-a problem, because it may hold a password.
+Guarantees: only a subset of YAML is accepted: one document of mappings, lists and scalars. These
+are refused with their line: duplicate keys, anchors, aliases, merge keys, tags, tabs in the
+indentation, control characters. Size and depth are limited; no problem contains text of the file,
+because it may be a password.
 """
 
 import re
@@ -49,11 +49,11 @@ Node = Scalar | Sequence | Mapping
 
 
 class _Unusable(Exception):
-    """Reading cannot go on; the problem has been noted."""
+    """The file cannot be parsed further; the problem is in the list."""
 
 
 def read(content: bytes, file: str) -> tuple[Mapping | None, list[Problem]]:
-    """The top-level mapping, None if there is none; and what is wrong with the file as YAML."""
+    """The top-level mapping, None if there is none; and the problems of the file as YAML."""
     reader = _Reader(file)
     try:
         return reader.document(reader.text(content)), reader.problems
@@ -160,7 +160,7 @@ class _Reader:
 
 
 def joined(parent: str, key: str) -> str:
-    """`election` and `lease` give `election.lease`; what does not look like a key is not shown."""
+    """`election` and `lease` give `election.lease`; a key with unusual characters is not shown."""
     name = _shown(key)
     return f"{parent}.{name}" if parent else name
 
@@ -175,5 +175,5 @@ def _line(event: Any) -> int:
 
 
 def _said(error: yaml.MarkedYAMLError) -> str:
-    """What the parser says, without the words of the file that it may quote."""
+    """The parser's message, without text that it quotes from the file."""
     return re.sub(r"'[^', ]{3,}'", "…", error.problem or "it ends too early")

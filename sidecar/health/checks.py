@@ -1,4 +1,4 @@
-"""Checks of what the sidecar stands on, each in a task of its own with a time limit of its own.
+"""Checks of the sidecar's dependencies, each in its own task with its own time limit.
 
 Guarantees: a check that hangs is down after its limit, delays no other check and is never started
 twice at once; with the defaults an outage shows within 8 s. Reading results never waits.
@@ -28,19 +28,19 @@ _DETAIL_CHARACTERS_MAX = 200
 class Check:
     """`probe` returns if all is well and raises, with the reason, if not.
 
-    It may return the latency in seconds that somebody else measured; else its own time counts.
+    It may return a latency in seconds that was measured elsewhere; otherwise its own time counts.
     """
 
     name: str
     probe: Callable[[], Awaitable[object]]
     interval_seconds: float = 2.0
     limit_seconds: float = 2.0
-    failures: int = 2  # so many in a row make it down: one lost packet is no outage
+    failures: int = 2  # consecutive failures until it is down: one lost packet is no outage
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What is known of one dependency."""
+    """The last result of one check."""
 
     status: Status = "unknown"
     latency_seconds: float | None = None
@@ -49,7 +49,7 @@ class CheckResult:
 
 
 class Checks:
-    """Runs all checks for ever and keeps their last results."""
+    """Repeats all checks and keeps their last results."""
 
     def __init__(self, checks: Sequence[Check], clock: Callable[[], float]) -> None:
         self._checks = tuple(checks)
@@ -59,7 +59,7 @@ class Checks:
         self._wanted = {check.name: asyncio.Event() for check in checks}
 
     def look(self, name: str) -> None:
-        """Something changed: check now, not when it is time."""
+        """Check now instead of at the next interval."""
         self._wanted[name].set()
 
     @property
@@ -90,8 +90,8 @@ class Checks:
         while not task.done():
             self._failed(check, f"no answer within {check.limit_seconds:g} s")
             task.cancel()
-            # Some calls return long after they were cancelled: say so meanwhile, and start no
-            # other.
+            # Some calls return long after they were cancelled: report them as down until then, and
+            # start no other.
             await asyncio.wait({task}, timeout=check.limit_seconds)
         with suppress(asyncio.CancelledError):
             error = task.exception()
@@ -125,7 +125,7 @@ class Checks:
             write(f"dependency_{result.status}", dependency=name, detail=result.detail)
 
     async def _measure_lag(self) -> None:
-        """How late does the loop wake a sleeper? Whoever blocks it delays pings and probes."""
+        """Measure how late the loop wakes a sleeper: a blocked loop delays pings and probes."""
         while True:
             asleep_at = self._clock()
             await asyncio.sleep(_LAG_INTERVAL_SECONDS)

@@ -1,4 +1,4 @@
-"""What the dead man's switch shows: gauges of what is led here, and a line for each change."""
+"""Gauges and log lines of the dead man's switch, for what is led here."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -27,21 +27,21 @@ def report_changes(before: set[EntityKey], stale: Iterable[Stale], now: datetime
     after = {each.vitals.key: each for each in stale}
     for kind, name in after.keys() - before:
         metrics.ENTITIES.is_stale(name, _TYPES[kind], True)
-        log.warning("stale", kind=kind, name=name, reason=after[kind, name].reason(now))
+        log.warning("entity_stale", kind=kind, name=name, reason=after[kind, name].reason(now))
     for kind, name in before - after.keys():
         metrics.ENTITIES.is_stale(name, _TYPES[kind], False)
-        log.info("fresh_again", kind=kind, name=name)
+        log.info("entity_recovered", kind=kind, name=name)
 
 
 def publish(entities: Iterable[Vitals], judgement: Judgement) -> None:
-    """The gauges of what is led here, as Postgres knows it: a new leader starts with the truth."""
+    """Set the gauges of what is led here from Postgres, so that a new leader starts right."""
     stale = {each.vitals.key for each in judgement.stale}
     for vitals in entities:
         metrics.ENTITIES.is_stale(vitals.name, _TYPES[vitals.kind], vitals.key in stale)
         shown = metrics.ENTITIES(vitals.name, _TYPES[vitals.kind])
         if vitals.heartbeat_at:
             shown.heartbeat_at = vitals.heartbeat_at.timestamp()
-        # Postgres knows when a run began: one that we saw end is not moved back to that.
+        # Postgres has the start of a run: do not move back a gauge that has its end.
         for sign in filter(None, (vitals.last_run_at, vitals.last_success_at)):
             shown.last_execution = max(shown.last_execution or 0.0, sign.timestamp())
         if vitals.last_success_at:
@@ -55,7 +55,7 @@ def delete_gone(before: Iterable[Vitals], after: Iterable[Vitals]) -> None:
         metrics.delete_entity(name, _TYPES[kind])
 
 
-def beaten(entities: Iterable[Vitals], at: datetime) -> None:
+def publish_heartbeats(entities: Iterable[Vitals], at: datetime) -> None:
     for vitals in entities:
         metrics.ENTITIES(vitals.name, _TYPES[vitals.kind]).heartbeat_at = at.timestamp()
 

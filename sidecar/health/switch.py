@@ -1,13 +1,14 @@
 """The dead man's switch of what this runner leads (G10).
 
 Per led group: reads the vitals of its singletons and schedules, judges them every second by the
-rules of `model/health.py`, and writes their heartbeats every 30 s as long as the lock is held and
-the app answers. It asks the election to step down when staleness arose in its own term and another
-healthy runner is there.
+rules of `model/health.py`, and writes their heartbeats every 30 s while the lock is held and the
+app answers. It makes the election step down when staleness arose in its own term and another
+healthy runner exists.
 
-Guarantees: reading and writing have time limits of their own and never delay judging; while
-Postgres is silent the last known vitals age, so silence turns red and never green. A step of the
-database's clock makes nobody step down, and no heartbeat old.
+Guarantees: reading and writing have their own time limits and never delay judging; while Postgres
+does not answer the last known vitals age, so an outage turns red and never green. A runner that
+hands over because Postgres does not answer stays red until Postgres answers. A step of the
+database's clock makes no runner step down and no heartbeat old.
 """
 
 import asyncio
@@ -15,11 +16,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from itertools import chain
+from math import inf
 from typing import Protocol
 
 import structlog
 
 from sidecar import metrics
+from sidecar.execution.authority import Authority
 from sidecar.health import gauges
 from sidecar.model.database_clock import DatabaseClock
 from sidecar.model.errors import StoreUnavailable
@@ -27,17 +31,17 @@ from sidecar.model.health import (
     BackOff,
     EntityKey,
     Judgement,
-    Reading,
     Vitals,
+    VitalsReading,
     Watch,
     heartbeat_due,
     judged,
     oldest_beat,
     staleness,
 )
-from sidecar.model.ledger import Recorded, Report
 from sidecar.model.run import Outcome
-from sidecar.model.term import Tenure, Term
+from sidecar.model.run_records import Completion, Recorded
+from sidecar.model.term import LossReason, Term
 
 log = structlog.get_logger()
 
@@ -46,42 +50,50 @@ JUDGE_SECONDS = 1.0
 OBSERVE_SECONDS = 30.0
 CLOCK_STEP_SECONDS = 0.5  # less is drift
 OBSERVED_MAX = 1_000
-_OFTEN_READ_MAX = 500  # more entities than that are read seldom, while all is well:
-_SELDOM_SECONDS = 120.0
+_SMALL_GROUP_MAX = 500  # larger groups are read less often while nothing is stale:
+_LARGE_GROUP_READ_SECONDS = 120.0
+_LONG_SECONDS = 86_400.0
 
 
 class VitalsStore(Protocol):
     """Where heartbeats are kept. Each call ends within seconds or raises StoreUnavailable."""
 
-    async def read(self, groups: Sequence[str], limit: int = ...) -> Reading: ...
+    async def read(self, groups: Sequence[str], limit: int = ...) -> VitalsReading: ...
 
     async def beat(self, term: Term, older_than_seconds: float) -> bool:
         """Write the heartbeats that are due; False: the term is over."""
         ...
 
 
+class Peers(Protocol):
+    @property
+    def others_ready(self) -> bool:
+        """Whether another healthy runner could lead."""
+
+
 @dataclass(slots=True)
 class _Led:
-    """What is known of one led group."""
+    """The vitals of one led group, and what was concluded from them."""
 
-    tenure: Tenure
-    reading: Reading
+    authority: Authority
+    reading: VitalsReading
     read_at: float  # boottime of the answer
     judgement: Judgement
-    outdated: asyncio.Event = field(default_factory=asyncio.Event)  # read again before it is time
-    watched: bool = True  # false: the term is being wound up, its last verdict stands
-    changed: bool = True  # some were added, changed, removed, or not yet read after our first beat
-    known_at: float = 0.0  # boottime when all heartbeats were read, or written, last
+    outdated: asyncio.Event = field(default_factory=asyncio.Event)  # read again now
+    watched: bool = True  # false: the term is ending, its last judgement stays in force
+    changed: bool = True  # read again: entities changed, or our first heartbeats were not read yet
+    known_at: float = 0.0  # boottime when all heartbeats were last read or written
     clock: DatabaseClock = field(default_factory=DatabaseClock)
     successes: dict[EntityKey, datetime] = field(default_factory=dict)  # not yet read
+    problem: str = ""  # why Postgres could not be read or written last
 
     def now(self, clock: float) -> datetime:
-        """The database's time, carried on by our own clock."""
+        """The database's time, extrapolated with our own clock."""
         return self.reading.now + timedelta(seconds=clock - self.read_at)
 
 
 class DeadMansSwitch:
-    """Watches what is led here; knows what is led elsewhere."""
+    """Watches the groups led here; observes those led elsewhere."""
 
     def __init__(
         self,
@@ -90,34 +102,37 @@ class DeadMansSwitch:
         heartbeat_seconds: float,
         stale_after_seconds: float,
         app_answers: Callable[[], bool],
-        others_ready: Callable[[], bool],
-        step_down: Callable[[str], None],
+        peers: Peers,
         clock: Callable[[], float],
+        answering_seconds: Callable[[], float] = lambda: inf,
     ) -> None:
+        """`answering_seconds`: for how long Postgres has answered all our calls."""
         self._store = store
         self._heartbeat_seconds = heartbeat_seconds
         self._stale_after_seconds = stale_after_seconds
         self._app_answers = app_answers
-        self._others_ready = others_ready
-        self._step_down = step_down
+        self._peers = peers
         self._clock = clock
+        self._answering_seconds = answering_seconds
         self._poll_seconds = min(POLL_SECONDS_MAX, heartbeat_seconds / 4)
         self._led: dict[str, _Led] = {}
         self._back_offs: dict[str, BackOff] = {}
-        self._observed: Reading | None = None
+        self._handed_over: dict[str, list[str]] = {}  # while Postgres did not answer: the reasons
+        self._observed: VitalsReading | None = None
         self._forgotten = asyncio.Event()
 
-    async def watch(self, tenure: Tenure) -> None:
-        """Watch the group for the length of a term; returns when the term is being wound up.
+    async def watch(self, authority: Authority) -> None:
+        """Watch the group during a term; returns when the term drains.
 
-        Whoever hands over because something is stale stays red until that is done.
+        A runner that hands over because of a stale entity stays red until the hand-over is done.
         """
-        group = tenure.term.group
+        group = authority.term.group
         self._forget(group)
+        self._handed_over.pop(group, None)
         tasks = [
-            asyncio.create_task(self._refresh(tenure), name=f"health.vitals.{group}"),
-            asyncio.create_task(self._judge(tenure), name=f"health.judge.{group}"),
-            asyncio.create_task(tenure.draining.wait(), name=f"health.drain.{group}"),
+            asyncio.create_task(self._refresh(authority), name=f"health.vitals.{group}"),
+            asyncio.create_task(self._judge(authority), name=f"health.judge.{group}"),
+            asyncio.create_task(authority.draining.wait(), name=f"health.drain.{group}"),
         ]
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -134,48 +149,49 @@ class DeadMansSwitch:
             await asyncio.wait(tasks)
 
     def changed(self, group: str) -> None:
-        """Schedules of this group were added, changed or removed: see to it at the next look."""
+        """Schedules of this group were added, changed or removed: read them next time."""
         if led := self._led.get(group):
             led.changed = True
 
-    def recorded(self, report: Report, recorded: Recorded) -> None:
-        """An attempt led here is over: its success need not be read to be known."""
-        delivery, led = report.delivery, self._led.get(report.delivery.group)
+    def recorded(self, completion: Completion, recorded: Recorded) -> None:
+        """An attempt led here is over: remember its success until it is read from Postgres."""
+        run, led = completion.run, self._led.get(completion.run.group)
         if led and recorded.outcome is Outcome.SUCCEEDED and recorded.finished_at:
-            led.successes[delivery.kind.entity_type, delivery.name] = recorded.finished_at
+            led.successes[run.kind.entity_type, run.name] = recorded.finished_at
 
     async def observe(self, groups: Sequence[str]) -> None:
-        """For /health: what is led elsewhere, now and then, and when a term has ended here."""
+        """For /health: read what is led elsewhere, regularly and after a term ended here."""
         while True:
             self._forgotten.clear()
             try:
                 if elsewhere := [group for group in groups if group not in self._led]:
                     self._observed = await self._store.read(elsewhere, OBSERVED_MAX)
+                    self._handed_over.clear()
             except StoreUnavailable as error:
-                log.debug("vitals_unknown", error=error)
+                log.debug("vitals_unreadable", error=error)
             except Exception:
                 log.exception("vitals_failed")
             with suppress(TimeoutError):
-                async with asyncio.timeout(OBSERVE_SECONDS):
+                pause = self._poll_seconds if self._handed_over else OBSERVE_SECONDS
+                async with asyncio.timeout(pause):
                     await self._forgotten.wait()
 
     def stale(self) -> list[str]:
-        """Why what is led here counts as stale; one line each."""
+        """The reasons why entities led here are stale."""
         for group, led in list(self._led.items()):
-            if not led.watched and not led.tenure.trusted:
+            if not led.watched and not led.authority.trusted:
                 self._forget(group)
         clock = self._clock()
-        return [
+        stale = [
             each.reason(led.now(clock))
             for led in self._led.values()
             for each in led.judgement.stale
         ]
+        handed_over = (why for group, why in self._handed_over.items() if group not in self._led)
+        return [*stale, *chain.from_iterable(handed_over)]
 
     def stale_reasons(self) -> dict[EntityKey, str]:
-        """Why each stale entity that is known counts as stale; what is fresh is not in it.
-
-        Made anew with each call: whoever asks for many asks once.
-        """
+        """The reason for each stale entity; computed by each call, so call it once for many."""
         found, clock = {}, self._clock()
         for vitals, seen_at in self._elsewhere():
             if stale := staleness(vitals, seen_at, self._stale_after_seconds):
@@ -186,35 +202,34 @@ class DeadMansSwitch:
         return found
 
     def entities(self) -> Iterator[tuple[Vitals, str, bool]]:
-        """Everything known: its vitals, why it is stale if it is, and whether it is led here."""
+        """All entities: their vitals, the reason if stale, and whether they are led here."""
         stale = self.stale_reasons()
         for led in self._led.values():
             for vitals in led.reading.entities:
-                yield _as_of(vitals, led.reading.beaten_at), stale.get(vitals.key, ""), True
+                yield _as_of(vitals, led.reading.all_heartbeats_at), stale.get(vitals.key, ""), True
         for vitals, _ in self._elsewhere():
             yield vitals, stale.get(vitals.key, ""), False
 
     def _elsewhere(self) -> Iterator[tuple[Vitals, datetime]]:
-        """What was led elsewhere when it was seen, and when that was."""
+        """The entities led elsewhere, and when they were read."""
         if observed := self._observed:
             for vitals in observed.entities:
                 if vitals.group not in self._led:
                     yield vitals, observed.now
 
-    async def _refresh(self, tenure: Tenure) -> None:
-        """Read, so that what is inherited shows at once; then write what is due and read again."""
+    async def _refresh(self, authority: Authority) -> None:
+        """Read the vitals at once, then write due heartbeats and read again, until cancelled."""
         while True:
             try:
-                if tenure.term.group not in self._led:
-                    await self._read(tenure)
-                await self._beat(tenure)
-                if self._must_read(self._led.get(tenure.term.group)):
-                    await self._read(tenure)
+                if authority.term.group not in self._led:
+                    await self._read(authority)
+                await self._beat(authority)
+                if self._must_read(self._led.get(authority.term.group)):
+                    await self._read(authority)
             except Exception:
-                # The watchman's own mistake ends neither the watch nor the term: unwritten
-                # heartbeats turn red by themselves.
-                log.exception("vitals_failed", group=tenure.term.group)
-            await self._pause(self._led.get(tenure.term.group))
+                # A bug of ours ends neither the watch nor the term: missing heartbeats turn red.
+                log.exception("vitals_failed", group=authority.term.group)
+            await self._pause(self._led.get(authority.term.group))
 
     async def _pause(self, led: _Led | None) -> None:
         if led is None:
@@ -226,112 +241,123 @@ class DeadMansSwitch:
         led.outdated.clear()
 
     def _must_read(self, led: _Led | None) -> bool:
-        """Reading thousands costs; what is calm turns red by time alone, which needs no reading."""
-        if led is None or not _many(led) or led.changed or led.judgement.stale:
+        """Reading thousands is expensive; a healthy group turns stale by time, without a read."""
+        if led is None or not _is_large(led) or led.changed or led.judgement.stale:
             return True
         now, holds_until = led.now(self._clock()), led.judgement.holds_until
         if holds_until is not None and now > holds_until:
             return True
-        return self._clock() - led.read_at >= _SELDOM_SECONDS
+        return self._clock() - led.read_at >= _LARGE_GROUP_READ_SECONDS
 
     def _pause_seconds(self, led: _Led) -> float:
-        if not _many(led):
+        if not _is_large(led):
             return self._poll_seconds
         return self._poll_seconds * 2 if led.judgement.stale else self._heartbeat_seconds * 5 / 6
 
     def _beat_seconds(self, led: _Led) -> float:
-        """Where looks are rare, a heartbeat that one of them could not write must not get stale."""
-        return self._heartbeat_seconds * (2 / 3 if _many(led) else 1)
+        """Shorter for large groups: one failed write must not make their heartbeats stale."""
+        return self._heartbeat_seconds * (2 / 3 if _is_large(led) else 1)
 
-    async def _read(self, tenure: Tenure) -> None:
-        group, asked = tenure.term.group, self._clock()
+    async def _read(self, authority: Authority) -> None:
+        group, asked = authority.term.group, self._clock()
         try:
             reading = await self._store.read([group])
         except StoreUnavailable as error:
             log.warning("vitals_unreadable", group=group, error=error)
+            self._remember_problem(group, error)
             return
         led, answered = self._led.get(group), self._clock()
         before: tuple[Vitals, ...] = ()
         ahead = reading.now - led.now(answered) if led else timedelta()
         if led is None:
             nothing = Judgement(Watch(taken_at=reading.now))
-            led = self._led[group] = _Led(tenure, reading, answered, nothing)
+            led = self._led[group] = _Led(authority, reading, answered, nothing)
             led.known_at = led.read_at
         else:
             before = led.reading.entities
             led.successes = _unread(led.successes, reading)
             led.reading, led.read_at, led.changed = reading, answered, False
-            led.known_at = led.read_at
+            led.known_at, led.problem = led.read_at, ""
         if led.clock.learn(reading.now, asked=asked, answered=led.read_at) > CLOCK_STEP_SECONDS:
-            # What this made old is like what was inherited: nobody had a chance to do better.
+            # Judge what the step made old like inherited staleness: this runner did not cause it.
             log.info("database_clock_set", group=group, now=reading.now.isoformat())
             led.judgement = replace(led.judgement, watch=Watch(taken_at=reading.now))
-            if ahead > timedelta():  # a step makes no heartbeat old: we write them ourselves
-                led.reading = replace(reading, beaten_at=oldest_beat(reading, ahead))
-        self._look(led)
-        gauges.delete_gone(before, reading.entities)  # after the look, which still speaks of them
+            if ahead > timedelta():  # a step makes no heartbeat old: this runner writes them
+                led.reading = replace(reading, all_heartbeats_at=oldest_beat(reading, ahead))
+        self._judge_vitals(led)
+        gauges.delete_gone(before, reading.entities)  # after judging, which reports them
         known = set(before)
         gauges.publish((each for each in reading.entities if each not in known), led.judgement)
 
-    async def _beat(self, tenure: Tenure) -> bool:
-        """Were heartbeats written? Only for what is shown to be alive: lock held, app answering."""
-        led = self._led.get(tenure.term.group)
-        if led is None or not (tenure.trusted and self._app_answers()):
+    async def _beat(self, authority: Authority) -> bool:
+        """Write due heartbeats while the lock is held and the app answers; returns whether."""
+        led = self._led.get(authority.term.group)
+        if led is None or not (authority.trusted and self._app_answers()):
             return False
         now, seconds = led.now(self._clock()), self._beat_seconds(led)
         due = (heartbeat_due(vitals.heartbeat_at, now, seconds) for vitals in led.reading.entities)
         if not any(due):
             return False
         try:
-            stands = await self._store.beat(tenure.term, seconds)
+            accepted = await self._store.beat(authority.term, seconds)
         except StoreUnavailable as error:
-            gauges.heartbeat_failed(tenure.term, error)
+            gauges.heartbeat_failed(authority.term, error)
+            self._remember_problem(authority.term.group, error)
             return False
-        if not stands:
+        if not accepted:
             metrics.FENCED_WRITES.labels("heartbeat").inc()
-            tenure.fenced()
-        elif _many(led) and self._clock() - led.known_at >= seconds:
-            self._all_written(led, now)
-        return stands
+            authority.revoke(LossReason.FENCED)
+        elif _is_large(led) and self._clock() - led.known_at >= seconds:
+            self._all_heartbeats_written(led, now)
+        return accepted
 
-    def _all_written(self, led: _Led, now: datetime) -> None:
-        """Nothing was written for so long that everything was due: no need to read it back."""
-        led.reading, led.known_at = replace(led.reading, beaten_at=now), self._clock()
-        gauges.beaten(led.reading.entities, now)
-        self._look(led)
+    def _remember_problem(self, group: str, error: StoreUnavailable) -> None:
+        if led := self._led.get(group):
+            led.problem = str(error)
 
-    async def _judge(self, tenure: Tenure) -> None:
-        """Time alone makes things stale, so look again even if nothing was read."""
+    def _all_heartbeats_written(self, led: _Led, now: datetime) -> None:
+        """All heartbeats were due and are written: no need to read them back."""
+        led.reading, led.known_at = replace(led.reading, all_heartbeats_at=now), self._clock()
+        gauges.publish_heartbeats(led.reading.entities, now)
+        self._judge_vitals(led)
+
+    async def _judge(self, authority: Authority) -> None:
+        """Judge every second: entities turn stale by time, without a read."""
         while True:
             await asyncio.sleep(JUDGE_SECONDS)
-            led = self._led.get(tenure.term.group)
+            led = self._led.get(authority.term.group)
             if led is None:
                 continue
             holds_until = led.judgement.holds_until
             if holds_until is not None and led.now(self._clock()) > holds_until:
-                self._look(led)
-                led.outdated.set()  # a success that we have not read yet is no cause for alarm
+                self._judge_vitals(led)
+                led.outdated.set()  # read now: there may be a success that we have not read yet
             self._consider_stepping_down(led)
 
-    def _look(self, led: _Led) -> None:
+    def _judge_vitals(self, led: _Led) -> None:
         before = {each.vitals.key for each in led.judgement.stale}
         now = led.now(self._clock())
         reading = replace(led.reading, successes=led.successes)
-        led.judgement = judged(led.judgement.watch, reading, now, self._stale_after_seconds)
+        answering = timedelta(seconds=min(self._answering_seconds(), _LONG_SECONDS))
+        watch = replace(led.judgement.watch, answering_since=now - answering)
+        led.judgement = judged(watch, reading, now, self._stale_after_seconds)
         gauges.report_changes(before, led.judgement.stale, now)
 
     def _consider_stepping_down(self, led: _Led) -> None:
-        group, clock = led.tenure.term.group, self._clock()
+        group, clock = led.authority.term.group, self._clock()
         back_off = self._back_offs.get(group, BackOff())
         if not led.judgement.stale:
             self._back_offs[group] = back_off.calmed(clock)
             return
-        if not led.judgement.own or not back_off.allows(clock) or not self._others_ready():
+        if not led.judgement.own or not back_off.allows(clock) or not self._peers.others_ready:
             return
         self._back_offs[group] = back_off.stepped_down(clock)
         names = [each.vitals.name for each in led.judgement.own[:10]]
-        log.warning("stepping_down_stale", group=group, epoch=led.tenure.term.epoch, stale=names)
-        self._step_down(group)
+        log.warning("stepping_down_stale", group=group, epoch=led.authority.term.epoch, stale=names)
+        if led.problem:
+            now, why = led.now(clock), f"group {group} was handed over: Postgres: {led.problem}"
+            self._handed_over[group] = [*(each.reason(now) for each in led.judgement.own[:10]), why]
+        led.authority.revoke(LossReason.STALE)
 
     def _forget(self, group: str) -> None:
         led = self._led.pop(group, None)
@@ -341,16 +367,20 @@ class DeadMansSwitch:
         gauges.forget(led.reading.entities)
 
 
-def _as_of(vitals: Vitals, beaten_at: datetime | None) -> Vitals:
-    if beaten_at is None or (vitals.heartbeat_at and vitals.heartbeat_at >= beaten_at):
+def _as_of(vitals: Vitals, all_heartbeats_at: datetime | None) -> Vitals:
+    if all_heartbeats_at is None or (
+        vitals.heartbeat_at and vitals.heartbeat_at >= all_heartbeats_at
+    ):
         return vitals
-    return replace(vitals, heartbeat_at=beaten_at)
+    return replace(vitals, heartbeat_at=all_heartbeats_at)
 
 
-def _unread(successes: Mapping[EntityKey, datetime], reading: Reading) -> dict[EntityKey, datetime]:
+def _unread(
+    successes: Mapping[EntityKey, datetime], reading: VitalsReading
+) -> dict[EntityKey, datetime]:
     read = {each.key: each.last_success_at for each in reading.entities if each.key in successes}
     return {key: successes[key] for key, at in read.items() if at is None or at < successes[key]}
 
 
-def _many(led: _Led) -> bool:
-    return len(led.reading.entities) > _OFTEN_READ_MAX
+def _is_large(led: _Led) -> bool:
+    return len(led.reading.entities) > _SMALL_GROUP_MAX

@@ -1,11 +1,10 @@
 """Every metric, declared once: name, help, unit, labels, buckets.
 
 Guarantees: labels come from closed sets, from the config, or through `entity_label`, which admits
-at most `ENTITY_NAMES_MAX` names that callers made up and calls all others `other`; nothing here
-does I/O.
+at most `ENTITY_NAMES_MAX` names of callers and labels all others `other`; this package does no I/O.
 
-Times are in seconds; `…_timestamp` and `singleton_last_execution` are Unix seconds, 0 or absent
-meaning never.
+Times are in seconds; `…_timestamp` and `singleton_last_execution` are Unix seconds; 0 or absent
+means never.
 """
 
 import platform
@@ -42,7 +41,7 @@ _QUICK = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10
 _TAKEOVER = (0.05, 0.1, 0.25, 0.5, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 15, 30, 60)
 _LATENESS = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3600, 86_400)
 
-# `_created` series double the size of a scrape and nothing here needs them.
+# `_created` series double the size of a scrape, and no dashboard or alert uses them.
 disable_created_metrics()  # type: ignore[no-untyped-call]
 REGISTRY: Final = CollectorRegistry()
 ProcessCollector(registry=REGISTRY)
@@ -85,7 +84,7 @@ EPOCH = Gauge(
 )
 TAKEOVER_SECONDS = Histogram(
     "baton_takeover_seconds",
-    "From the last sign of the old leader until the new one's app was told.",
+    "From the last sign of life of the old leader until the new leader's app acknowledged.",
     buckets=_TAKEOVER,
     registry=REGISTRY,
 )
@@ -108,7 +107,7 @@ PING_SECONDS = Histogram(
 )
 FENCED_WRITES = Counter(
     "baton_fenced_writes_total",
-    "Writes refused because a newer term exists, by what was to be written.",
+    "Writes refused because a newer term exists, by kind of write.",
     ("write",),
     registry=REGISTRY,
 )
@@ -120,9 +119,15 @@ TICK_LATENESS_SECONDS = Histogram(
     buckets=_LATENESS,
     registry=REGISTRY,
 )
+API_CONNECTIONS_REFUSED = Counter(
+    "baton_api_connections_refused_total",
+    "Connections to the API that were refused, delayed or closed, by the limit that they broke.",
+    ("reason",),
+    registry=REGISTRY,
+)
 TICKS = Counter(
     "baton_ticks_total",
-    "Ticks that got their outcome; reason is empty unless skipped.",
+    "Ticks with an outcome; reason is empty unless skipped.",
     ("outcome", "reason"),
     registry=REGISTRY,
 )
@@ -142,10 +147,10 @@ CALLBACK_SECONDS = Histogram(
     registry=REGISTRY,
 )
 BREAKER_OPEN = Gauge(
-    "baton_breaker_open", "1 while the circuit breaker keeps calls from the app.", registry=REGISTRY
+    "baton_breaker_open", "1 while the circuit breaker is open.", registry=REGISTRY
 )
 
-# What it stands on.
+# Dependencies.
 CACHE_ERRORS = Counter(
     "baton_cache_errors_total", "Calls to Redis that failed or took too long.", registry=REGISTRY
 )
@@ -161,7 +166,7 @@ DEPENDENCY_SECONDS = Gauge(
     ("dependency",),
     registry=REGISTRY,
 )
-READY = Gauge("baton_ready", "What /readyz says: 1 ready, 0 not.", registry=REGISTRY)
+READY = Gauge("baton_ready", "1 while /readyz succeeds.", registry=REGISTRY)
 POOL_CONNECTIONS = Gauge(
     "baton_postgres_pool_connections", "Connections open in the pool.", registry=REGISTRY
 )
@@ -177,18 +182,20 @@ PING_URL_FAILURES = Counter(
     ("cause",),
     registry=REGISTRY,
 )
-IDS_GENERATED = Counter("baton_ids_generated_total", "Snowflake ids handed out.", registry=REGISTRY)
+IDS_GENERATED = Counter("baton_ids_generated_total", "Snowflake ids generated.", registry=REGISTRY)
 BUILD = Gauge(
-    "baton_build_info", "Always 1; says what is running.", ("version", "python"), registry=REGISTRY
+    "baton_build_info",
+    "Always 1; the version of sidecar and Python.",
+    ("version", "python"),
+    registry=REGISTRY,
 )
 BUILD.labels(version("baton-sidecar"), platform.python_version()).set(1)
 
 
 class CappedNames:
-    """Lets a bounded number of names through and calls the rest `other`.
+    """Admits a bounded number of names and labels the rest `other`.
 
-    Names from the config are reserved: callers cannot crowd them out. A name that is released makes
-    room.
+    Names from the config are reserved and do not count. A released name makes room for another.
     """
 
     def __init__(self, cap: int) -> None:
@@ -214,15 +221,15 @@ class CappedNames:
 
 # The label for the name of a singleton or schedule; `reserve` it with what the config names.
 entity_label = CappedNames(ENTITY_NAMES_MAX)
-# What is measured of each of them, by name.
+# The metrics of each singleton and schedule, by name.
 ENTITIES: Final = Entities(lambda name: entity_label(name))
 REGISTRY.register(ENTITIES)
 
 
 def declare(groups: Iterable[str], singletons: Iterable[str], schedules: Iterable[str]) -> None:
-    """Say at the start what there may be: without a 0 before it, `increase` misses a first event.
+    """Create series at 0 at the start: without a 0 before it, `increase` misses the first event.
 
-    The names are those of the config; everything else is closed.
+    Names come from the config; all other labels come from closed sets.
     """
     for group in groups:
         IS_LEADER.labels(group).set(0)
@@ -249,7 +256,7 @@ def _closed() -> Iterator[tuple[Counter, tuple[str, ...]]]:
 
 
 def delete_entity(name: str, kind: EntityType) -> None:
-    """The entity is no more: all its series go, and its name makes room for another."""
+    """Delete all series of the entity; its name makes room for another."""
     ENTITIES.delete(name, kind)
     if entity_label(name) != OTHER:
         entity_label.release(name)

@@ -1,10 +1,10 @@
-"""What is measured of each singleton and schedule, by name.
+"""The metrics of each singleton and schedule, by name.
 
-Guarantees: ten thousand of them stay cheap. An entity costs some hundred bytes and microseconds
-here, where a child of prometheus_client's classes costs a lock for each value; a scrape shows what
-those would show. Durations have buckets for the first `HISTOGRAMS_MAX` entities that ran; the rest
-share one histogram. What shares the label `other` shares its counters; of its gauges only
-`baton_stale` means something, which is 1 while one of them is stale.
+Guarantees: ten thousand entities are cheap. An entity costs some hundred bytes and microseconds,
+while prometheus_client's children need a lock for each value; a scrape shows the same series.
+Durations have buckets for the first `HISTOGRAMS_MAX` entities that ran; the rest share one
+histogram. Entities with the label `other` share its counters; of its gauges only `baton_stale` is
+meaningful: 1 while one of them is stale.
 """
 
 from bisect import bisect_left
@@ -24,14 +24,14 @@ EntityType = Literal["singleton", "cron"]
 
 OTHER: Final = "other"
 HISTOGRAMS_MAX: Final = 500
-# A callback may take milliseconds, a run hours, a singleton's life days.
+# A callback may take milliseconds, a run hours, an execution of a singleton days.
 SPAN: Final = (0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600, 14_400, 86_400)
 _LIMITS = (*(str(float(limit)) for limit in SPAN), "+Inf")
 _LABELS = ("singleton", "type")
 
 
 class Entity:
-    """One singleton or schedule; None: there is nothing to show."""
+    """One singleton or schedule; a value of None is not shown."""
 
     __slots__ = (
         "errors",
@@ -59,7 +59,7 @@ class Entity:
         self.stale: bool | None = None
 
     def declare(self) -> None:
-        """Show zeros: without one before it, `increase` misses a first event."""
+        """Show zeros: without a 0 before it, `increase` misses the first event."""
         self.executions = self.executions or 0
         self.errors = self.errors or 0
 
@@ -80,7 +80,7 @@ _Key = tuple[str, EntityType]
 
 
 class Entities(Collector):
-    """All of them, as a collector of prometheus_client. `label` bounds the names."""
+    """All entities, as a collector of prometheus_client. `label` bounds the names."""
 
     def __init__(self, label: Callable[[str], str]) -> None:
         self.label = label
@@ -105,22 +105,22 @@ class Entities(Collector):
         self._histogram(entity, kind).observe(seconds)
 
     def is_stale(self, name: str, kind: EntityType, stale: bool) -> None:
-        """The dead man's switch holds it for stale, or does no longer."""
+        """Set whether the dead man's switch considers the entity stale."""
         if stale and self.label(name) == OTHER:
             self._stale_others[kind].add(name)
         else:
-            self._stale_others[kind].discard(name)  # where it may be from before there was room
+            self._stale_others[kind].discard(name)  # it may have been one of `other` before
         self(name, kind).stale = stale
 
     def forget(self, name: str, kind: EntityType) -> None:
-        """It is no longer led here."""
-        if self.label(name) == OTHER:  # which stands for others that are still there
+        """The entity is no longer led here."""
+        if self.label(name) == OTHER:  # shared with other entities
             self.is_stale(name, kind, False)
         elif entity := self._entities.get((name, kind)):
             entity.forget()
 
     def delete(self, name: str, kind: EntityType) -> None:
-        """It is no more: all its series go."""
+        """Delete all series of the entity."""
         if self.label(name) == OTHER:
             self.is_stale(name, kind, False)
             return
@@ -158,7 +158,7 @@ class Entities(Collector):
         yield _durations(known)
         yield _counters(
             "singleton_executions",
-            "Executions that ended, whatever their outcome.",
+            "Executions that ended, with any outcome.",
             ((key, e.executions) for key, e in known),
         )
         yield _counters(
@@ -174,7 +174,7 @@ class Entities(Collector):
         )
         yield _gauges(
             "baton_stale",
-            "1 while the dead man's switch holds a singleton or schedule led here for stale.",
+            "1 while a singleton or schedule led here is stale (dead man's switch).",
             ((key, self._stale(key, e)) for key, e in known),
         )
         yield _gauges(

@@ -1,1 +1,1 @@
-"""Words and rules of Baton: pure, without I/O; time is always an argument."""
+"""Types and rules without I/O or await; time is always an argument."""

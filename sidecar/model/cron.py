@@ -1,15 +1,16 @@
-"""When a cron expression fires, as Debian's cron(8) means it, in any time zone.
+"""Fire times of a cron expression, with the rules of Debian's cron(8), in any time zone.
 
-- A job whose minute or hour field starts with `*` follows the wall clock: it fires whenever the
-  clock shows a matching time, twice if the clock shows it twice, not at all if it never does.
+- A job whose minute or hour field starts with `*` follows the wall clock: it fires each time the
+  clock shows a matching time, so a repeated time fires twice and a skipped time does not fire.
 - Any other job is fixed: a time that a gap skips fires once, at the first instant after the gap
-  (several skipped times share that one instant); a repeated time fires once, the first time.
-  Debian limits this to changes under three hours, because it cannot tell a larger one from a clock
-  being set; the zone database can, so here it holds for every gap, also for Samoa's lost day.
+  (several skipped times share that instant); a repeated time fires once, the first time.
+  Debian limits this rule to changes under three hours, because it cannot distinguish a larger
+  change from a clock that was set. The zone database can, so here the rule applies to every gap,
+  including the day that Samoa skipped.
 - Day of month and day of week are ORed unless one of them starts with `*` (or `?`).
 
-Guarantees: `next(after) > after`; fire times are whole seconds; an expression that never fires is
-refused; every call ends within milliseconds. Time ends with the year 2199 and begins with 1900.
+Guarantees: `next(after) > after`; fire times are whole seconds; `parse` rejects an expression that
+never fires; every call returns within milliseconds. The supported years are 1900 to 2199.
 """
 
 from __future__ import annotations
@@ -39,17 +40,17 @@ YEAR_FIRST = 1900
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND = timedelta(seconds=1)
 _BEGINNING = datetime(YEAR_FIRST, 1, 1, tzinfo=UTC)
-_END = datetime(YEAR_LAST + 1, 1, 2, tzinfo=UTC)  # the year has ended in every zone
+_END = datetime(YEAR_LAST + 1, 1, 2, tzinfo=UTC)  # after the end of the last year in every zone
 
 
 def parse(expression: str, *, timezone: str = "UTC", hash_key: str = "") -> Cron:
-    """Read an expression; `hash_key` (cluster and schedule name) decides what `H` stands for."""
+    """Parse an expression; `hash_key` (cluster and schedule name) determines the values of `H`."""
     try:
         zone = load_zone(timezone)
     except ZoneError as error:
         raise CronError(f"timezone: {error}") from None
     cron = Cron(expression, timezone, zone, parse_fields(expression, hash_key))
-    # The calendar repeats after 400 years: what has no day in one such span never has.
+    # The calendar repeats every 400 years: no match in one such period means no match at all.
     if next_day(cron.fields, date(2000, 1, 1), year_last=2400) is None:
         raise CronError(f"day of month: {expression.strip()!r} never fires: no such day exists")
     return cron
@@ -57,7 +58,7 @@ def parse(expression: str, *, timezone: str = "UTC", hash_key: str = "") -> Cron
 
 @dataclass(frozen=True, slots=True)
 class Cron:
-    """A parsed expression in its zone: a few integers, cheap enough to keep by the ten thousand."""
+    """A parsed expression in its zone: a few integers, so that ten thousand fit into memory."""
 
     expression: str
     timezone: str
@@ -65,9 +66,9 @@ class Cron:
     fields: Fields = field(repr=False)
 
     def next(self, after: datetime) -> datetime | None:
-        """The first fire time strictly after `after` (aware), in UTC; None if time ends before."""
+        """The first fire time strictly after `after` (aware), in UTC; None after the last year."""
         if after.tzinfo is None:
-            raise ValueError("after: a time zone is needed")
+            raise ValueError("after: needs a time zone")
         if after >= _END:
             return None
         start = _whole_seconds(after)
@@ -83,9 +84,9 @@ class Cron:
             tick = self.next(tick)
 
     def count(self, after: datetime, until: datetime) -> int:
-        """How many fire times lie in (after, until], by arithmetic."""
+        """The number of fire times in (after, until], computed without visiting each one."""
         if after.tzinfo is None or until.tzinfo is None:
-            raise ValueError("after, until: a time zone is needed")
+            raise ValueError("after, until: need a time zone")
         start, end = _whole_seconds(after) + 1, _whole_seconds(until) + 1
         count = self._count_shown if self.fields.follows_wall_clock else self._count_fixed
         return count(start, end) if start < end else 0
@@ -97,7 +98,7 @@ class Cron:
         )
 
     def _count_fixed(self, start: int, end: int) -> int:
-        """Count each wall time when the clock first reaches it, and a jump once at most."""
+        """Count each wall time when the clock first reaches it; count a gap at most once."""
         count, fresh = 0, furthest_shown(self.zone, start - 1) + 1
         for first, past, offset in spans(self.zone, start, end):
             shown = first + offset
@@ -119,12 +120,12 @@ class Cron:
             instant = wall - offset
             change = next_change(self.zone, start, min(instant, start + 2 * DAY_SECONDS))
             if change is not None:
-                start = change  # the match was computed with an offset that ends before it
+                start = change  # the offset changes before the match: search again from there
             elif instant <= start + 2 * DAY_SECONDS:
                 return instant
             else:
-                # Nothing matches on the way: however the clock is changed there, it shows a time
-                # between the first day and the last, and the next match lies beyond.
+                # Skip ahead: whatever offset changes lie on the way, the clock shows only times
+                # before the match there, and none of those matches.
                 start = instant - 2 * DAY_SECONDS
 
     def _next_fixed(self, after: int) -> int | None:
@@ -137,8 +138,8 @@ class Cron:
             instant = first_instant(self.zone, wall)
             if instant > after:
                 return instant
-            # The clock was set back between that instant and `after`, which lies in the repeated
-            # time: go on where the first pass ended.
+            # The clock was set back between that instant and `after`, which is inside the repeated
+            # time: continue at the end of the first pass.
             change = change_between(self.zone, instant, after)
             start = change + offset_at(self.zone, change - 1)
 

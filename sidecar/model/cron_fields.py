@@ -1,15 +1,16 @@
-"""The text of a cron expression becomes bit masks.
+"""Parses the text of a cron expression into bit masks.
 
-What is accepted, per field: `*`, values, names, ranges `a-b`, steps `*/n` `a-b/n` `a/n`, lists of
-these, and hashed values `H` `H(a-b)` `H/n` `H(a-b)/n`. Days also `?` (the same as `*`); the day of
-month `L` and `LW`; the day of week `nL` (or `Ln`) and `n#k`. Names and macros in any case.
+Each field accepts `*`, values, names, ranges `a-b`, steps `*/n` `a-b/n` `a/n`, lists of these, and
+hashed values `H` `H(a-b)` `H/n` `H(a-b)/n`. Both day fields accept `?` (the same as `*`); day of
+month accepts `L` and `LW`; day of week accepts `nL` (or `Ln`) and `n#k`. Names and macros are case
+insensitive.
 
-Choices where crons differ: a range may wrap around (`FRI-MON`, `22-2`; Vixie's refuses it) and
-counts its step across the end; `a/n` means from a to the end; a step beyond the end of the field is
-allowed, as in Debian, and leaves the first value; `a-a` is just a.
+Where cron implementations differ: a range may wrap around (`FRI-MON`, `22-2`; Vixie cron rejects
+it), and its step continues across the end; `a/n` means from a to the end of the field; a step
+beyond the end of the field is allowed, as in Debian, and selects only the first value; `a-a` is a.
 
-Croniter expands lists, ranges and steps, but only from a canonical form: it takes `a-a` for the
-whole field and miscounts steps over the end, so neither is ever shown to it.
+Croniter expands lists, ranges and steps. It expands `a-a` to the whole field and miscounts steps
+across the end of a field, so it only gets a canonical form that contains neither.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from functools import lru_cache
 from croniter import croniter
 
 LENGTH_MAX = 500
-LAST = 0  # the k of `n#k` that means the last one
+LAST = 0  # the k that marks the last such weekday of the month
 
 _MACROS = {
     "@yearly": "0 0 1 1 *",
@@ -37,12 +38,12 @@ _MACROS = {
 
 
 class CronError(ValueError):
-    """The expression is refused; the message names the field and what is allowed."""
+    """The expression is invalid; the message names the field and the allowed values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One column: its range, the names of its values, and how far a bare `H` may go."""
+    """One field: its range, the names of its values, and the largest value of a bare `H`."""
 
     name: str
     low: int
@@ -74,7 +75,7 @@ _LAST_WEEKDAY = re.compile(r"(?:L([0-9]|[A-Z]{3})|([0-9]|[A-Z]{3})L)", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """Bit n of a mask stands for value n."""
+    """A parsed expression as bit masks: bit n represents the value n."""
 
     seconds: int
     minutes: int
@@ -86,12 +87,12 @@ class Fields:
     last_workday: bool  # LW
     nth_weekdays: int  # bit 8 * weekday + k for `weekday#k`; k is LAST for the last one
     follows_wall_clock: bool  # minute or hour starts with `*`
-    either_day: bool  # neither day field starts with `*`: one that matches is enough
+    either_day: bool  # neither day field starts with `*`: a match of either is enough
 
 
 @dataclass(slots=True)
 class _Column:
-    """What one field was found to say, in the form croniter expands correctly."""
+    """One parsed field; `pieces` are in the canonical form that croniter expands correctly."""
 
     pieces: list[str]
     last: bool = False
@@ -101,10 +102,10 @@ class _Column:
 
 
 def parse_fields(expression: str, hash_key: str) -> Fields:
-    """The masks of an expression; CronError for anything not listed above."""
+    """Parse an expression; raise CronError for syntax that the module docstring does not list."""
     texts = _split(expression)
     columns = [
-        # Only what is hashed depends on whose expression it is.
+        # Only hashed fields depend on the key: without it, all others share one cache entry.
         _read_column(position, text, hash_key if "H" in text else "")
         for position, text in enumerate(texts)
     ]
@@ -138,7 +139,7 @@ def _split(expression: str) -> list[str]:
     return texts if len(texts) == 6 else ["0", *texts]
 
 
-@lru_cache(maxsize=1024)  # ten thousand schedules share a few hundred fields, and their masks
+@lru_cache(maxsize=1024)  # ten thousand schedules share a few hundred distinct fields
 def _read_column(position: int, text: str, hash_key: str) -> _Column:
     field, column = _FIELDS[position], _Column([])
     if field.is_day and text == "?":
@@ -147,13 +148,13 @@ def _read_column(position: int, text: str, hash_key: str) -> _Column:
         for element in text.split(","):
             if not _read_special(field, element, column):
                 column.pieces.extend(_read_plain(field, element, hash_key))
-    if column.pieces:  # none if it says nothing but specials
+    if column.pieces:  # empty if the field has only L, LW, nL or n#k
         column.mask = _expand(position, ",".join(column.pieces))
     return column
 
 
 def _read_special(field: Field, element: str, column: _Column) -> bool:
-    """Take an element that only one of the day fields knows; False if it is none."""
+    """Parse L, LW, nL or n#k into `column`; return False for any other element."""
     if field is _DAY and element in ("L", "LW"):
         column.last |= element == "L"
         column.last_workday |= element == "LW"
@@ -189,7 +190,7 @@ def _read_plain(field: Field, element: str, hash_key: str) -> Iterator[str]:
 
 
 def _hashed(field: Field, match: re.Match[str], hash_key: str) -> Iterator[str]:
-    """`H` is one value, `H/n` every n-th from a hashed start, both within the range."""
+    """`H` is one value, `H/n` every n-th value from a hashed start, both within the range."""
     low, high = field.low, field.hash_high
     if match[1]:
         low, high = (_value(field, match[i], match[0]) for i in (1, 2))
@@ -202,7 +203,7 @@ def _hashed(field: Field, match: re.Match[str], hash_key: str) -> Iterator[str]:
 
 
 def _canonical(field: Field, low: int, high: int, step: int) -> Iterator[str]:
-    """The same values without a wrap, without day 7, and without `a-a`."""
+    """The same values without a range that wraps, without weekday 7 and without `a-a`."""
     if (low, high, step) == (field.low, field.high, 1):
         yield "*"
         return

@@ -1,8 +1,8 @@
-"""Which times of the calendar a cron expression names, without any time zone.
+"""Matching times of a cron expression on the calendar, without a time zone.
 
-A wall time is written as the Unix seconds it would be in UTC. Everything here is arithmetic on bit
-masks: finding the next matching time takes microseconds even if it is decades away, and counting
-the matches of a year does not look at each.
+A wall time is the number of Unix seconds that it would be in UTC. All functions use arithmetic on
+bit masks: a search for the next match takes microseconds even if the match is decades away, and a
+count of the matches of a year does not visit each match.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from sidecar.model.zones import DAY_SECONDS
 
 YEAR_LAST = 2199
 _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
-_MONTHS_KNOWN = 120  # the next ten years: a month's shape takes longer to find than all the rest
+_MONTHS_CACHED = 120  # the next ten years: `monthrange` is the slowest step of a search
 _SEVENTHS = tuple(sum(1 << day for day in range(first, 32, 7)) for first in range(1, 8))
 
 
 def next_wall(fields: Fields, start: int) -> int | None:
-    """The first matching wall time from `start` on, itself included."""
+    """The first matching wall time at or after `start`."""
     ordinal, second = divmod(start, DAY_SECONDS)
     today = date.fromordinal(ordinal + _EPOCH_ORDINAL)
     day = next_day(fields, today)
@@ -36,7 +36,7 @@ def next_wall(fields: Fields, start: int) -> int | None:
 
 
 def _next_time(fields: Fields, start: int) -> int | None:
-    """The first matching second of the day from `start` on."""
+    """The first matching second of the day at or after `start`."""
     minute_of_day, second = divmod(start, 60)
     hour, minute = divmod(minute_of_day, 60)
     if fields.hours >> hour & 1:
@@ -59,7 +59,7 @@ def _first_time(fields: Fields) -> int:
 
 
 def next_day(fields: Fields, start: date, year_last: int = YEAR_LAST) -> date | None:
-    """The first matching day from `start` on."""
+    """The first matching day at or after `start`; None after `year_last`."""
     year, month, day = start.year, start.month, start.day
     while year <= year_last:
         if fields.months >> month & 1:
@@ -73,7 +73,7 @@ def next_day(fields: Fields, start: date, year_last: int = YEAR_LAST) -> date | 
 
 
 def count_walls(fields: Fields, start: int, end: int) -> int:
-    """How many wall times in [start, end) match."""
+    """The number of matching wall times in [start, end)."""
     if start >= end:
         return 0
     (first_day, first_second), (last_day, last_second) = (
@@ -86,7 +86,7 @@ def count_walls(fields: Fields, start: int, end: int) -> int:
 
 
 def _count_times(fields: Fields, end: int) -> int:
-    """How many seconds of the day before `end` match."""
+    """The number of matching seconds of a day before `end`."""
     hour, minute, second = end // 3600, end // 60 % 60, end % 60
     count = _bits_below(fields.hours, hour) * fields.minutes.bit_count()
     if fields.hours >> hour & 1:
@@ -98,7 +98,7 @@ def _count_times(fields: Fields, end: int) -> int:
 
 
 def _count_days(fields: Fields, start: int, end: int) -> int:
-    """How many days in [start, end) match, counted from the epoch."""
+    """The number of matching days in [start, end), both in days since the epoch."""
     first, past = (date.fromordinal(day + _EPOCH_ORDINAL) for day in (start, end))
     past = min(past, date(YEAR_LAST + 1, 1, 1))
     year, month, count = first.year, first.month, 0
@@ -123,9 +123,9 @@ def _days_of_month(fields: Fields, year: int, month: int) -> int:
     return matching & ((1 << length + 1) - 1)
 
 
-@lru_cache(_MONTHS_KNOWN)
+@lru_cache(_MONTHS_CACHED)
 def _month(year: int, month: int) -> tuple[int, int]:
-    """The weekday of its first, from Sunday on, and its length."""
+    """The weekday of the first day (Sunday is 0), and the number of days."""
     monday_based, length = calendar.monthrange(year, month)
     return (monday_based + 1) % 7, length
 

@@ -1,14 +1,14 @@
-"""What time is it in the database, by our own monotonic clock?
+"""Estimates the database's clock from the local monotonic clock.
 
-The database decides what is due; this estimate only says when to ask, so that a tick is asked for
-at its time and not a poll later. Each answer carries the database's time; the one that travelled
-shortest tells most.
+The database decides which ticks are due. The estimate only decides when to query, so that a tick is
+claimed at its time and not one poll later. Each reply carries the database's time; the sample with
+the shortest round trip is the most accurate one.
 """
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-SAMPLE_SECONDS_MAX = 30.0  # older samples give way: clocks drift apart
+SAMPLE_SECONDS_MAX = 30.0  # an older sample is replaced, because clocks drift
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -17,23 +17,24 @@ class DatabaseClock:
     """`asked` and `answered` are readings of one monotonic clock, in seconds."""
 
     _offset: float = 0.0
-    _doubt: float = float("inf")
+    _error_seconds: float = float("inf")
     _taken_at: float = float("-inf")
 
     def learn(self, now: datetime, *, asked: float, answered: float) -> float:
-        """By how many seconds, at least, one of the clocks was set since the last sample."""
-        doubt = (answered - asked) / 2
+        """Add a sample; return the least number of seconds by which either clock was stepped."""
+        error_seconds = (answered - asked) / 2
         offset = (now - _EPOCH).total_seconds() - (asked + answered) / 2
         old = answered - self._taken_at > SAMPLE_SECONDS_MAX
-        # Two samples that cannot both be right: one of the clocks was set.
-        stepped = max(0.0, abs(offset - self._offset) - doubt - self._doubt)
-        if old or stepped or doubt <= self._doubt:
-            self._offset, self._doubt, self._taken_at = offset, doubt, answered
+        # If the error bounds of two samples do not overlap, one of the clocks was stepped.
+        stepped = max(0.0, abs(offset - self._offset) - error_seconds - self._error_seconds)
+        if old or stepped or error_seconds <= self._error_seconds:
+            self._offset, self._error_seconds, self._taken_at = offset, error_seconds, answered
         return stepped
 
     def time(self, at: float) -> datetime:
+        """The estimated time of the database at the monotonic time `at`."""
         return _EPOCH + timedelta(seconds=at + self._offset)
 
     def seconds_until(self, instant: datetime, at: float) -> float:
-        """Never negative."""
+        """The time from `at` (monotonic) to `instant` (database time); never negative."""
         return max(0.0, (instant - _EPOCH).total_seconds() - self._offset - at)

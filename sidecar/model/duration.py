@@ -1,21 +1,21 @@
-"""Durations as people write them: `500ms`, `3s`, `5m`, `1h`, `7d`, and `1h30m`.
+"""Parses and formats durations: `500ms`, `3s`, `5m`, `1h`, `7d`, and `1h30m`.
 
-Guarantees: `parse(format_duration(s)) == s` for every whole number of milliseconds; a number
-without a unit is refused, because nobody can tell seconds from milliseconds.
+Guarantees: `parse(format_duration(s)) == s` for every whole number of milliseconds; `parse` rejects
+a number without a unit, because it could mean seconds or milliseconds.
 """
 
 import re
 
 _UNITS_MS = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
 _PART = r"(?:[0-9]{1,12}(?:\.[0-9]{1,9})?)"
-# Largest unit first, each at most once: "30m1h" and "1s1s" are more likely slips than wishes.
+# Largest unit first, each at most once: "30m1h" and "1s1s" are more likely typos than intended.
 _FORM = re.compile(
     rf"(?:({_PART})d)?(?:({_PART})h)?(?:({_PART})m(?!s))?(?:({_PART})s)?(?:({_PART})ms)?", re.ASCII
 )
 
 
 def parse(text: str) -> float:
-    """Seconds; raises ValueError with a sentence that does not repeat the text."""
+    """The duration in seconds; raise ValueError with a message that does not contain the text."""
     match = _FORM.fullmatch(text)
     if match is None or not text:
         if re.fullmatch(r"[0-9.]+", text):

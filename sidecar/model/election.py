@@ -1,38 +1,33 @@
 """The election, decided without I/O: events and the time go in, statements and effects come out.
 
-Guarantees, given that Postgres ends the session of a holder it has not heard from for
-`server_lease`, and that clocks run at about the same rate (they need not agree):
+Guarantees, provided that Postgres ends the session of a holder that was silent for `server_lease`,
+and that clocks run at about the same rate (they need not show the same time):
 
-- G1: a group is led here only between a takeover whose grace has passed and `margin` before *send
-  time of the last acknowledged ping + lease*; a successor waits `grace` > `lease` from its
-  receipt of the last beat.
-- G2: each term carries the epoch that the takeover's transaction returned; getting the lock again
-  is a new term.
-- G9: without a healthy app it neither competes nor goes on leading.
+- G1: this runner leads a group only after a takeover whose grace period has passed, and until
+  `margin` before *send time of the last acknowledged ping + lease*; a successor waits for
+  `grace` > `lease` after it received the last beat.
+- G2: each term carries the epoch that the takeover's transaction returned; acquiring the lock
+  again starts a new term.
+- G9: without a healthy app this runner neither competes nor leads. An app that has not
+  acknowledged a loss is not healthy.
 
-    STANDBY ─lock─▶ CANDIDATE ─grace─▶ BECOMING ─answered─▶ LEADING ─resign─▶ DRAINING
-       ▲               │                  │ failed             │ app unhealthy  │ work ended
-       │               │ cannot lead      ▼                    ▼                │
-       │◀─unlocked─ RELEASING ◀─told─── LOSING ◀───────────────┴────────────────┘
-       │◀─told─ LOSING ◀─ session or trust lost ─ any phase that the app was told of
+The phases of a group and the moves between them are drawn in `model/election_group.py`.
 
-One lock session serves all groups, one statement at a time; whoever drives this asks
-`next_statement` whenever the session is free. Losing the session, or the trust in it, ends all
-terms at once.
+One lock session serves all groups, one statement at a time; the driver (`election/elector.py`)
+calls `next_statement` whenever the session is free. When the session is lost or can no longer be
+trusted, all terms end.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from sidecar.model.election_agenda import Agenda
+from sidecar.model.election_campaign import Campaign
 from sidecar.model.election_group import NEVER, Group
 from sidecar.model.election_session import Session
-from sidecar.model.election_words import (
-    Become,
+from sidecar.model.election_statements import StatementSelector
+from sidecar.model.election_types import (
     Blocked,
-    CancelBecome,
     CancelWork,
     Connect,
-    DrainWork,
     Effect,
     HangUp,
     Holder,
@@ -53,13 +48,8 @@ from sidecar.model.election_words import (
     Takeover,
     Timers,
 )
-from sidecar.model.spreading import (
-    LOOK_AGAIN_SECONDS,
-    SETTLED_SECONDS,
-    WAIT_SECONDS_MAX,
-    group_to_hand_over,
-)
 from sidecar.model.term import LossReason, Term
+from sidecar.model.unacknowledged import UnacknowledgedLosses
 
 
 class Election:
@@ -73,36 +63,38 @@ class Election:
         *,
         campaign: bool = True,
         rebalance: bool = False,
+        losses: UnacknowledgedLosses | None = None,
     ) -> None:
-        """`jitter` returns a number in [0, 1); it spreads polls and reconnects.
+        """`jitter` returns a number in [0, 1); it spreads polls and reconnects. `losses` is shared
+        with the app watch, which sends them again.
 
         Nothing happens before `join` names the groups.
         """
         self.runner_id = runner_id
         self.timers = timers
         self.groups: dict[int, Group] = {}
-        self.runners: Collection[RunnerSeen] = ()
         self.app_healthy = False
+        self.losses = UnacknowledgedLosses() if losses is None else losses
         self.stopping = False
-        self._campaign = campaign
+        self._may_campaign = campaign
         self._rebalance = rebalance
         self._jitter = jitter
         self._effects: list[Effect] = []
         self._session = Session(jitter)
-        self._agenda = Agenda(timers, jitter)
-        self._campaign_since = 0.0
+        self._statements = StatementSelector(timers, jitter)
+        self._campaign = Campaign(runner_id)
 
     def join(self, groups: Mapping[str, int], now: float) -> None:
-        """The cluster's groups and their ids are known: campaign."""
+        """The runner joined the cluster, which has these groups: start to campaign."""
         self.groups = {id_: Group(name, id_) for name, id_ in groups.items()}
-        self._agenda.groups = self.groups
+        self._statements.groups = self._campaign.groups = self.groups
         self._session.connect_at = now
-        self._look_around(now)
+        self._campaign.start(now)
 
-    # ── what the driver asks ────────────────────────────────────────────────────────────────────
+    # ── for the driver ──────────────────────────────────────────────────────────────────────────
 
     def effects(self) -> list[Effect]:
-        """What must be done now, in order; each is handed out once."""
+        """What the driver must do now, in order; each effect is returned once."""
         effects, self._effects = self._effects, []
         return effects
 
@@ -111,18 +103,18 @@ class Election:
         return bool(self._effects)
 
     def next_statement(self, now: float) -> Statement | None:
-        """The statement to send now on the free lock session, most urgent first."""
+        """The most urgent statement to send now, if the lock session is free."""
         if not self._session.free:
             return None
-        statement = self._agenda.next(now, campaigning=self.campaigning)
+        statement = self._statements.next(now, compete_from=self._compete_from())
         if statement:
-            self._session.sent(statement, now + self.timers.lease)
+            self._session.start(statement, now + self.timers.lease)
         return statement
 
     def wake_at(self) -> float:
-        """When `tick` or `next_statement` has something to do, if nothing happens before.
+        """When to call `tick` and `next_statement` again, unless an event comes before.
 
-        Never a time at which they would do nothing: the driver would spin.
+        One of them has something to do then; otherwise the driver would spin.
         """
         times = [*self._session.times(), *self._drain_times()]
         if not self._session.connected:
@@ -131,7 +123,7 @@ class Election:
         times += [g.trusted_until - self.timers.margin for g in held]
         times += [g.lead_at for g in held if g.phase is Phase.CANDIDATE]
         if self._session.free:
-            times += self._agenda.times(campaigning=self.campaigning)
+            times += self._statements.times(compete_from=self._compete_from())
         return min(times)
 
     @property
@@ -140,15 +132,21 @@ class Election:
 
     @property
     def campaigning(self) -> bool:
-        return self._campaign and self.app_healthy and not self.stopping
-
-    def looks_around(self, now: float) -> bool:
-        """Not competing yet: who else campaigns is to be asked again, after LOOK_AGAIN_SECONDS."""
-        return now < self._agenda.hold_until
+        ready = self.app_healthy and not self.losses
+        return self._may_campaign and ready and not self.stopping
 
     @property
-    def at_rest(self) -> bool:
-        """Nothing is held here and no app is left to be told."""
+    def has_campaigning_peers(self) -> bool:
+        """Whether another runner campaigned when the registry was last read."""
+        return self._campaign.has_campaigning_peers
+
+    def discovering_peers(self, now: float) -> bool:
+        """Whether the registry must be read again, DISCOVERY_SECONDS later, before competing."""
+        return self._campaign.discovering_peers(now)
+
+    @property
+    def idle(self) -> bool:
+        """Whether no lock is held and neither a callback nor a release is pending."""
         return all(
             g.phase is Phase.STANDBY and not g.become_pending for g in self.groups.values()
         ) and not isinstance(self._session.statement, Release)
@@ -157,23 +155,26 @@ class Election:
         g = next((g for g in self.groups.values() if g.name == group), Group(group, 0))
         return g.view(self.runner_id)
 
+    def _compete_from(self) -> float:
+        return self._campaign.compete_from if self.campaigning else NEVER
+
     # ── time ────────────────────────────────────────────────────────────────────────────────────
 
     def tick(self, now: float) -> None:
-        """Let deadlines pass. Called at least whenever `wake_at` says so."""
-        if self._trust_is_over(now) or now >= self._session.statement_deadline:
+        """Act on deadlines that have passed. The driver calls it at `wake_at` or earlier."""
+        if self._trust_expired(now) or now >= self._session.statement_deadline:
             self._lose_session(now)
         for g in self.groups.values():
             if g.phase is Phase.CANDIDATE and now >= g.lead_at:
-                self._become(g)
+                self._effects.append(g.become(self.timers))
             if g.phase is Phase.DRAINING and now >= g.work_until:
                 self._effects.append(CancelWork(g.term))
-                self._tell_lost(g, now)
+                self._effects += g.lose(self.timers)
         if self._session.due(now):
             self._session.connecting = True
             self._effects.append(Connect())
 
-    def _trust_is_over(self, now: float) -> bool:
+    def _trust_expired(self, now: float) -> bool:
         return any(
             g.held and now >= g.trusted_until - self.timers.margin for g in self.groups.values()
         )
@@ -183,11 +184,11 @@ class Election:
 
     # ── the session ─────────────────────────────────────────────────────────────────────────────
 
-    def connected_now(self, now: float) -> None:
+    def connect_succeeded(self, now: float) -> None:
         self._session.opened()
-        self._agenda.poll_at = now
+        self._statements.poll_at = now
         for g in self.groups.values():
-            # Another server may answer now: what was free or suspect is looked at anew.
+            # This may be another server: find out again which groups are free or suspect.
             g.free_since, g.suspect = None, None
 
     def connect_failed(self, now: float) -> None:
@@ -198,21 +199,24 @@ class Election:
         self._lose_session(now)
 
     def _lose_session(self, now: float, *, fenced: Group | None = None) -> None:
-        """Every term ends: stop the work, tell the apps, throw the connection away."""
+        """End every term: cancel the work, call OnLoseLeadership, drop the connection."""
         if not self._session.connected:
             return
         self._session.closed(now)
-        self._agenda.ping_wanted_at = NEVER
+        self._statements.ping_wanted_at = NEVER
         for g in self.groups.values():
             g.locked = False
-            self._end(g, now, LossReason.FENCED if g is fenced else LossReason.LEASE_LOST)
+            reason = LossReason.FENCED if g is fenced else LossReason.LEASE_LOST
+            self._effects += g.end(reason, self.timers, now)
         self._effects.append(HangUp())
 
     # ── results ─────────────────────────────────────────────────────────────────────────────────
 
-    def answered(self, statement: Statement, result: Result, *, sent_at: float, now: float) -> None:
-        """Postgres answered; `sent_at` was read before sending, `now` after receiving."""
-        if not self._session.answered(statement):
+    def result_received(
+        self, statement: Statement, result: Result, *, sent_at: float, now: float
+    ) -> None:
+        """`sent_at` was read before the statement was sent, `now` after its result arrived."""
+        if not self._session.finish(statement):
             return
         match statement, result:
             case Ping(), Pinged():
@@ -228,39 +232,41 @@ class Election:
             case Poll(), Sequence():
                 for row in result:
                     self._polled(self.groups[row.group_id], row, now)
-                self._agenda.inspect_wanted = True
-                self._rank()
+                self._statements.inspect_wanted = True
+                self._campaign.rank()
             case _:
                 pass
 
     def _polled(self, g: Group, row: Polled, now: float) -> None:
-        g.noticed(row.holder, row.beat, now)
+        g.observe(row.holder, row.beat, now)
         if row.locked:
-            g.acquired(now)
+            g.lock_acquired(now)
             if not self.campaigning:
-                g.give_up(now)
-        elif g.free_since is None and (row.holder.clean or self._agenda.beat_is_overdue(g, now)):
+                g.withdraw(now)
+        elif g.free_since is None and (
+            row.holder.clean or self._statements.beat_is_overdue(g, now)
+        ):
             g.free_since, g.tried = now, False
 
     def _taken(self, g: Group, taken: Taken, sent_at: float, now: float) -> None:
-        g.epoch = g.epoch_known = taken.epoch
+        g.epoch = g.highest_epoch_seen = taken.epoch
         g.trusted_until = sent_at + self.timers.lease
         if not any(o.held for o in self.groups.values() if o is not g):
-            self._agenda.ping_sent_at = sent_at  # the takeover was a beat
+            self._statements.ping_sent_at = sent_at  # the takeover wrote a beat
         g.lead_at = g.grace_ends_at(taken, self.timers.grace, now)
         g.holder = Holder(taken.epoch, self.runner_id, "", clean=False)
         self.tick(now)
 
     def _blocked(self, g: Group, now: float) -> None:
-        """A write holds the row: this group waits, or is left to others; its siblings go on."""
+        """A write holds the group's row: retry or withdraw. Other groups are not affected."""
         g.blocked_at = now
-        # A fenced write is over within a lease; whatever holds the row for longer is none.
+        # A fenced write ends within a lease; a lock held for longer is something else.
         if g.phase is Phase.CANDIDATE and now - g.acquired_at >= self.timers.server_lease:
-            g.give_up(now)
+            g.withdraw(now)
 
     def _pinged(self, ping: Ping, result: Pinged, sent_at: float, now: float) -> None:
         if not result.acknowledged:
-            return  # The deadline, not one lost acknowledgement, decides when we step down.
+            return  # The deadline, not one missing acknowledgement, decides when we step down.
         for group_id, epoch in zip(ping.group_ids, ping.epochs, strict=True):
             g = self.groups[group_id]
             if group_id not in result.group_ids:
@@ -275,8 +281,8 @@ class Election:
     def _released(self, g: Group, now: float) -> None:
         g.locked = False
         g.holder = Holder(g.epoch or g.holder.epoch, clean=True)
-        g.seen = g.free_since = None
-        g.stand_by(now)
+        g.last_beat = g.free_since = None
+        g.enter_standby(now)
 
     def _inspected(self, inspect: Inspect, result: Inspected, now: float) -> None:
         for group_id in inspect.group_ids:
@@ -286,149 +292,99 @@ class Election:
 
     # ── the app and its work ────────────────────────────────────────────────────────────────────
 
-    def app_is(self, healthy: bool, now: float) -> None:
-        """The app's health changed. A broken connection is unhealthy: it may be a new process."""
+    def app_health_changed(self, healthy: bool, now: float) -> None:
+        """A broken connection counts as unhealthy: the next one may reach another process."""
         if healthy and not self.app_healthy:
-            self._look_around(now)
+            self._campaign.start(now)
         self.app_healthy = healthy
         if not healthy:
-            for g in self.groups.values():
-                self._end(g, now, LossReason.APP_UNHEALTHY)
+            self._end_all(now, LossReason.APP_UNHEALTHY)
 
-    def became(self, term: Term, ok: bool, now: float) -> None:
-        """OnBecomeLeader ended."""
+    def become_finished(self, term: Term, ok: bool, now: float) -> None:
+        """OnBecomeLeader returned, failed or was cancelled."""
         g = self.groups[term.group_id]
         g.become_pending = False
         if g.phase is Phase.LOSING:
             self._effects.append(g.lose_effect(self.timers))
         elif g.phase is Phase.BECOMING and g.epoch == term.epoch:
             if ok:
-                g.phase, g.step_downs = Phase.LEADING, 0
+                g.move_to(Phase.LEADING)
+                g.backoffs = 0
                 self._effects.append(StartWork(term))
             else:
                 g.reason = LossReason.RESIGNED
-                g.step_aside(self._jitter())
-                self._tell_lost(g, now)
+                g.back_off(self._jitter())
+                self._effects += g.lose(self.timers)
 
-    def work_ended(self, term: Term, now: float) -> None:
-        """The leader's work has wound down; only expected while draining."""
+    def work_finished(self, term: Term, now: float) -> None:
+        """The leader's work has returned; this only matters while draining."""
         g = self.groups[term.group_id]
         if g.phase is Phase.DRAINING and g.epoch == term.epoch:
-            self._tell_lost(g, now)
+            self._effects += g.lose(self.timers)
 
-    def lost(self, term: Term, acknowledged: bool, now: float) -> None:
-        """OnLoseLeadership ended."""
+    def lose_finished(self, term: Term, acknowledged: bool, now: float) -> None:
+        """OnLoseLeadership returned (`acknowledged`) or failed."""
         g = self.groups[term.group_id]
         if g.phase is not Phase.LOSING or g.epoch != term.epoch:
             return
         g.acknowledged = acknowledged
         if g.locked:
-            g.phase = Phase.RELEASING
+            g.move_to(Phase.RELEASING)
         else:
-            g.stand_by(now)
+            g.enter_standby(now)
+        if not acknowledged:
+            self.losses.add(term, g.reason)
+            self._end_all(now, LossReason.APP_UNHEALTHY)
 
     def fenced(self, term: Term, now: float) -> None:
-        """A write stamped with this term was refused: a newer term exists."""
+        """The database refused a write with this term's epoch: a newer term exists."""
         g = self.groups[term.group_id]
         if g.locked and g.epoch == term.epoch:
             self._lose_session(now, fenced=g)
 
     def write_refused(self, epoch: int, now: float) -> None:
-        """A write on behalf of a run of this epoch was refused: its term or its attempt is over.
+        """The database refused a write for a run of this epoch: its term or attempt has ended.
 
-        Which of them, a ping tells: it ends a term that was overtaken, and costs no other.
+        A ping finds out which: it ends the term if a newer one exists, and else changes nothing.
         """
         if any(g.held and g.epoch == epoch for g in self.groups.values()):
-            self._agenda.ping_soon(now)
+            self._statements.ping_soon(now)
 
-    # ── wishes ──────────────────────────────────────────────────────────────────────────────────
+    # ── requests ────────────────────────────────────────────────────────────────────────────────
 
     def resign(self, group_id: int, reason: LossReason, now: float) -> None:
-        """Hand the group over cleanly, and let others compete before this runner does."""
+        """Hand the group over cleanly, and let other runners compete first."""
         g = self.groups[group_id]
         if g.phase in (Phase.LEADING, Phase.BECOMING, Phase.CANDIDATE):
-            g.step_aside(self._jitter())
-        self._end(g, now, reason)
+            g.back_off(self._jitter())
+        self._effects += g.end(reason, self.timers, now)
 
     def stop(self, now: float, *, hurry: bool = False) -> None:
-        """Resign everything and compete no more. In a hurry, running work is not waited for."""
+        """Resign all groups and stop competing. With `hurry`, do not wait for running work."""
         self.stopping = True
         for g in self.groups.values():
-            self._end(g, now, LossReason.SHUTDOWN)
+            self._effects += g.end(LossReason.SHUTDOWN, self.timers, now)
             if hurry and g.phase is Phase.DRAINING:
                 g.work_until = now
         self.tick(now)
 
     def released_elsewhere(self, group_id: int, now: float) -> None:
-        """A notification: the group was released cleanly a moment ago."""
+        """A hint arrived: another runner has just released the group."""
         g = self.groups.get(group_id)
         if g and not g.locked:
             g.free_since, g.tried = now, False
-            self._rank()
+            self._campaign.rank()
 
-    def asked_to_resign(self) -> None:
-        """A notification: the next ping will say which group; do not wait for its time."""
-        self._agenda.ping_at_once()
+    def resign_requested(self) -> None:
+        """A hint arrived: ping now, because the result names the group that must resign."""
+        self._statements.ping_now()
 
     def runners_seen(self, runners: Collection[RunnerSeen], now: float) -> None:
-        self.runners = runners
-        if now >= self._campaign_since + LOOK_AGAIN_SECONDS:
-            self._agenda.hold_until = min(self._agenda.hold_until, now)
-        self._rank()
-        if not self._rebalance or self.stopping:
-            return
-        mine = [g for g in self.groups.values() if g.phase is Phase.LEADING]
-        if any(now - g.acquired_at < SETTLED_SECONDS for g in mine):
-            return  # Its last leader may have crashed, and is listed for a while yet.
-        surplus = group_to_hand_over(
-            self.runner_id, [g.name for g in mine], runners, self._agenda.leaders(self.runner_id)
-        )
-        for g in mine:
-            if g.name == surplus:
-                self.resign(g.id, LossReason.RESIGNED, now)
+        """The registry was read."""
+        self._campaign.observe(runners, now)
+        if self._rebalance and not self.stopping and (surplus := self._campaign.surplus_group(now)):
+            self.resign(surplus.id, LossReason.RESIGNED, now)
 
-    def _look_around(self, now: float) -> None:
-        """The campaign begins: several groups are not for whoever happens to be the first."""
-        self._campaign_since = now
-        if len(self.groups) > 1:
-            self._agenda.hold_until = now + WAIT_SECONDS_MAX
-
-    def _rank(self) -> None:
-        self._agenda.rank(self.runner_id, [r.runner_id for r in self.runners if r.campaigning])
-
-    # ── the moves ───────────────────────────────────────────────────────────────────────────────
-
-    def _become(self, g: Group) -> None:
-        g.phase, g.become_pending, g.acknowledged = Phase.BECOMING, True, False
-        g.lead_at = NEVER
-        self._effects.append(Become(g.term, self.timers.callback_timeout))
-
-    def _end(self, g: Group, now: float, reason: LossReason) -> None:
-        """Begin the way out of whatever phase the group is in."""
-        gracefully = reason in (LossReason.RESIGNED, LossReason.SHUTDOWN, LossReason.STALE)
-        match g.phase:
-            case Phase.CANDIDATE:
-                g.give_up(now)
-            case Phase.BECOMING:
-                g.reason = reason
-                self._effects.append(CancelBecome(g.term))
-                self._tell_lost(g, now)
-            case Phase.LEADING if gracefully:
-                g.reason, g.phase = reason, Phase.DRAINING
-                g.drain_deadline = now + self.timers.drain
-                # OnLoseLeadership is part of the drain time.
-                g.work_until = now + self.timers.drain * 0.75
-                self._effects.append(DrainWork(g.term, g.work_until))
-            case Phase.LEADING | Phase.DRAINING if not gracefully:
-                g.reason = reason
-                self._effects.append(CancelWork(g.term))
-                self._tell_lost(g, now)
-            case Phase.RELEASING if not g.locked:
-                g.stand_by(now)
-            case _:
-                pass
-
-    def _tell_lost(self, g: Group, now: float) -> None:
-        g.phase = Phase.LOSING
-        if not g.become_pending:
-            self._effects.append(g.lose_effect(self.timers))
+    def _end_all(self, now: float, reason: LossReason) -> None:
+        for g in self.groups.values():
+            self._effects += g.end(reason, self.timers, now)

@@ -1,28 +1,32 @@
-"""Every error that Baton raises on purpose, in one tree. Each says what to do next.
+"""The errors of Baton, in one tree. Each one states what the caller can do next.
 
     SidecarError
     ├── StoreUnavailable        Postgres did not answer in time             UNAVAILABLE, retry
+    │   ├── ReadOnlyServer      a standby, or a role that may only read     UNAVAILABLE, retry
     │   └── AnswerLost          … after the commit was sent: outcome unknown
-    ├── StoreRefused            Postgres answered, but cannot serve us      it says why
-    │   ├── WrongServer         a pooler or a read-only server in place of a primary
+    ├── StoreRefused            Postgres answered, but cannot be used       the message says why
+    │   ├── WrongServer         a pooler, a server too old, a database that is not in UTF8
     │   ├── IncompatibleSchema  the tables are too old or too new for this binary
-    │   ├── DamagedRow          a row holds what no release writes          DATA_LOSS
-    │   ├── NotStorable         what was to be written is no value for it
+    │   ├── DamagedRow          a row has a value that no release writes    DATA_LOSS
+    │   ├── NotStorable         Postgres cannot store the value
     │   └── ClusterTaken        another app registered under this cluster's name
     ├── AppUnavailable          the app refused the connection              retry
-    ├── Fenced                  written under a term or attempt that is over  FAILED_PRECONDITION
+    │   └── AppNotServing       … or its health check is not SERVING
+    ├── SidecarStopping         the sidecar stopped during the call         UNAVAILABLE, retry
+    ├── Fenced                  the term or attempt of a write has ended    FAILED_PRECONDITION
     ├── InvalidArgument         names the field                             INVALID_ARGUMENT
     ├── NotFound                                                            NOT_FOUND
-    ├── AlreadyExists           carries what exists                         ALREADY_EXISTS
-    ├── Conflict                a lost compare-and-set                      ABORTED, read and retry
-    ├── FailedPrecondition      the thing is in no state for this call      FAILED_PRECONDITION
+    ├── AlreadyExists           carries the existing value                  ALREADY_EXISTS
+    ├── Conflict                a compare-and-set failed                    ABORTED, read and retry
+    ├── FailedPrecondition      the object's state does not allow the call  FAILED_PRECONDITION
     ├── LimitExceeded           a documented limit                          RESOURCE_EXHAUSTED
-    ├── DeadlineExceeded        still waiting when the time was up          DEADLINE_EXCEEDED, again
+    │   └── Overloaded          … for now                                   … retry
+    ├── DeadlineExceeded        the wait timed out                          DEADLINE_EXCEEDED, retry
     ├── StateLoadFailed         retry                                       UNAVAILABLE
     ├── StatePersistFailed      retry                                       UNAVAILABLE
-    ├── SchemaDecodeFailed      stored bytes do not fit the declared schema DATA_LOSS
+    ├── SchemaDecodeFailed      stored bytes do not match the schema        DATA_LOSS
     ├── HeartbeatFailed         the 30 s heartbeat could not be written     UNAVAILABLE
-    └── LeaderHandoffFailed     the app did not take or give up leadership  ABORTED
+    └── LeaderHandoffFailed     a leadership callback of the app failed     ABORTED
 
 gRPC status codes are mapped once, in `adapters/grpc_server/status.py`.
 """
@@ -31,7 +35,7 @@ from typing import ClassVar
 
 
 class SidecarError(Exception):
-    """Base of all; `reason` is stable and appears in `ErrorInfo` and in metrics."""
+    """The base class; `reason` is stable and appears in `ErrorInfo` and in metrics."""
 
     retryable: ClassVar[bool] = False
 
@@ -41,33 +45,37 @@ class SidecarError(Exception):
 
 
 class StoreUnavailable(SidecarError):
-    """Postgres is away, too slow or read-only; the same call may succeed later."""
+    """Postgres is unreachable, too slow or read-only; the same call may succeed later."""
 
     retryable = True
 
 
+class ReadOnlyServer(StoreUnavailable):
+    """The URL points to a standby, or writes are off; may be temporary, as in a failover."""
+
+
 class AnswerLost(StoreUnavailable):
-    """The connection broke after the statement was sent: it may or may not have been committed."""
+    """The connection failed after the statement was sent: it may or may not be committed."""
 
 
 class StoreRefused(SidecarError):
-    """Postgres answered and cannot serve us; waiting may help, retrying at once does not."""
+    """Postgres answered but cannot be used; a later retry may help, an immediate one does not."""
 
 
 class WrongServer(StoreRefused):
-    """The URL leads to a pooler or to a read-only server."""
+    """The URL points to a pooler, a read-only or too old server, or a database not in UTF8."""
 
 
 class IncompatibleSchema(StoreRefused):
-    """The tables do not fit this binary: run `baton migrate`, or use a newer release."""
+    """The schema does not match this binary: run `baton migrate`, or use a newer release."""
 
 
 class DamagedRow(StoreRefused):
-    """A row was changed by hand, or by a release that we do not know; the message names it."""
+    """A row was changed by hand or by an unknown release; the message names the row."""
 
 
 class NotStorable(StoreRefused):
-    """Postgres cannot hold what was to be written; waiting does not help."""
+    """Postgres cannot store the value; a retry does not help."""
 
 
 class ClusterTaken(StoreRefused):
@@ -80,12 +88,22 @@ class AppUnavailable(SidecarError):
     retryable = True
 
 
+class AppNotServing(AppUnavailable):
+    """The app answered its health check with a status other than SERVING."""
+
+
+class SidecarStopping(SidecarError):
+    """The sidecar stopped before the call ended; the call may have taken effect."""
+
+    retryable = True
+
+
 class Fenced(SidecarError):
-    """A newer term or attempt exists: nothing of the old one is committed any more."""
+    """A newer term or attempt exists: no write of the old one is committed any more."""
 
 
 class InvalidArgument(SidecarError):
-    """What the caller sent cannot be right; `field` names it."""
+    """The request has an invalid value; `field` names it."""
 
     def __init__(self, field: str, problem: str) -> None:
         super().__init__(f"{field}: {problem}")
@@ -94,11 +112,11 @@ class InvalidArgument(SidecarError):
 
 
 class NotFound(SidecarError):
-    """There is no such thing in this cluster."""
+    """The requested object does not exist in this cluster."""
 
 
 class AlreadyExists(SidecarError):
-    """There is one already, and it differs; `existing` is the value that stands, if it is one."""
+    """The object exists and differs; `existing` is its value, None if it has none."""
 
     def __init__(self, message: str, existing: bytes | None = None) -> None:
         super().__init__(message)
@@ -106,37 +124,43 @@ class AlreadyExists(SidecarError):
 
 
 class Conflict(SidecarError):
-    """A compare-and-set lost: read again, then try again."""
+    """A compare-and-set failed: read again, then retry."""
 
 
 class FailedPrecondition(SidecarError):
-    """The thing exists but is in no state for this call."""
+    """The object exists, but its state does not allow this call."""
 
 
 class LimitExceeded(SidecarError):
     """A documented limit was reached; the message names it."""
 
 
+class Overloaded(LimitExceeded):
+    """This pod has too many calls or too little memory; the same call may succeed later."""
+
+    retryable = True
+
+
 class DeadlineExceeded(SidecarError):
-    """What was waited for has not happened yet: ask again, at once if you like."""
+    """The awaited event has not happened yet; an immediate retry is fine."""
 
     retryable = True
 
 
 class StateLoadFailed(SidecarError):
-    """Stored state could not be read; it is retried and never replaced by the initial state."""
+    """Stored state could not be read; Baton retries and never uses the initial state instead."""
 
     retryable = True
 
 
 class StatePersistFailed(SidecarError):
-    """State could not be written; nothing was acknowledged."""
+    """State could not be written; the write was not acknowledged."""
 
     retryable = True
 
 
 class SchemaDecodeFailed(SidecarError):
-    """Stored bytes do not fit the declared schema; they were set aside."""
+    """Stored bytes do not match the declared schema; the table state_set_aside keeps them."""
 
 
 class HeartbeatFailed(SidecarError):
@@ -146,6 +170,6 @@ class HeartbeatFailed(SidecarError):
 
 
 class LeaderHandoffFailed(SidecarError):
-    """The app did not answer OnBecomeLeader or OnLoseLeadership as it must."""
+    """The app did not answer OnBecomeLeader or OnLoseLeadership with success."""
 
     retryable = True

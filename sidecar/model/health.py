@@ -1,39 +1,43 @@
-"""What health is made of: verdicts with reasons, and the dead man's switch as pure rules.
+"""Readiness with reasons, and the rules of the dead man's switch.
 
 An entity (a singleton or a schedule) is stale when
 - its heartbeat is older than `stale_after` (60 s), or
-- it had no success in twice its expected interval (and in 5 s). Counted from the last success, or
-  from its creation, resume, change or `start_at` where one of them is later. For a singleton each
-  `Runs.Heartbeat` is a success. An expected interval of 0 means that only heartbeats count.
+- it had no success for twice its expected interval, and for at least 5 s. The time counts from the
+  last success, or from its creation, resume, change or `start_at` if one of them is later. For a
+  singleton each `Runs.Heartbeat` is a success. An expected interval of 0 disables this check.
 
-Time alone makes a heartbeat stale, because we write them ourselves. A missing success is believed
-only as of the last reading: one that we have neither seen nor read yet is no cause for alarm.
+The age of a heartbeat is compared with the current time, because this runner writes the heartbeats.
+The age of a success is compared with the time of the last reading, because a success may have been
+recorded since then.
 
-What is paused, disabled or over is never stale. Staleness found at the start of a term is
-inherited: the leader is unready for it at once, but does not step down. It steps down for an entity
-that was fresh at some moment of its term and then, for the whole limit and within the term, showed
-no sign of life: a leader that had no chance to do better gives way to nobody.
+An entity that is paused, disabled or over is never stale. Staleness at the start of a term is
+inherited: it makes the leader unready at once, but the leader does not step down. The leader steps
+down for an entity that was fresh at some time in its term and then had no sign of life for the
+whole limit, within the term: before that, another leader could not have done better. Time in which
+Postgres did not answer does not count, up to `stale_after`: neither this leader nor another runner
+behind the same pooler can record a success. After `stale_after`, a runner with another pool may.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Literal, Protocol
+from typing import Literal
 
-from sidecar.model.schedule import TimingSettings, expected_interval, timing_of
+from sidecar.model.definitions import Schedule
+from sidecar.model.schedule import expected_interval, timing_of
 
 EntityKind = Literal["singleton", "schedule"]
 EntityKey = tuple[EntityKind, str]
 
-_SUCCESS_SHARE_MIN = 12
+_SUCCESS_LIMIT_DIVISOR = 12
 _NEVER = datetime.max.replace(tzinfo=UTC)
 STEP_DOWN_BACK_OFF_SECONDS = 300.0
 STEP_DOWN_BACK_OFF_SECONDS_MAX = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """Yes, or no with the reasons a person reads in the answer of a probe."""
+class Readiness:
+    """Ready, or not ready with the reasons that the probe returns."""
 
     reasons: tuple[str, ...] = ()
 
@@ -44,13 +48,13 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Vitals:
-    """The signs of life of one entity; all times are the database's."""
+    """The heartbeats and successes of one entity; all times are database times."""
 
     kind: EntityKind
     name: str
     group: str
-    counted_from: datetime  # creation, resume, change or start_at: nothing is expected before it
-    expected_seconds: float = 0.0  # 0: no success is expected, only heartbeats
+    counted_from: datetime  # creation, resume, change or start_at: staleness counts from here
+    expected_seconds: float = 0.0  # 0: only heartbeats are expected
     watched: bool = True  # false: paused, disabled or over
     heartbeat_at: datetime | None = None
     last_run_at: datetime | None = None
@@ -62,18 +66,12 @@ class Vitals:
         return self.kind, self.name
 
 
-class PacedSchedule(TimingSettings, Protocol):
-    """The part of a schedule's definition that says what to expect."""
+def expected_seconds(schedule: Schedule, cluster: str, now: datetime) -> float:
+    """`expected_interval` if it is configured, else derived from the ticks around `now`.
 
-    @property
-    def expected_interval_seconds(self) -> float: ...
-
-
-def expected_seconds(schedule: PacedSchedule, cluster: str, now: datetime) -> float:
-    """`expected_interval` if it is given, else what the ticks around `now` promise.
-
-    Derived it is the longest pause between neighbouring ticks around now: a job on weekdays at nine
-    is not missed on Sunday. 0, when no second tick follows: then only heartbeats count.
+    The derived value is the longest interval between adjacent ticks around `now`, so a schedule on
+    weekdays at nine does not become stale on a Sunday. It is 0 if no second tick follows: then only
+    heartbeats count.
     """
     if schedule.expected_interval_seconds > 0:
         return schedule.expected_interval_seconds
@@ -82,19 +80,19 @@ def expected_seconds(schedule: PacedSchedule, cluster: str, now: datetime) -> fl
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """The vitals of some groups as read at one moment, by the database's clock."""
+class VitalsReading:
+    """The vitals of some groups, read at the database time `now`."""
 
     now: datetime
     entities: tuple[Vitals, ...]
-    beaten_at: datetime | None = None  # we wrote since: no heartbeat is older than that
-    successes: Mapping[EntityKey, datetime] = field(default_factory=dict)  # that we saw since
+    all_heartbeats_at: datetime | None = None  # no heartbeat is older: written since
+    successes: Mapping[EntityKey, datetime] = field(default_factory=dict)  # seen since the reading
 
 
-def oldest_beat(reading: Reading, ahead: timedelta) -> datetime | None:
-    """When the oldest heartbeat was written, as told by a clock that was set ahead meanwhile.
+def oldest_beat(reading: VitalsReading, ahead: timedelta) -> datetime | None:
+    """The time of the oldest heartbeat, on the clock after it was stepped ahead by `ahead`.
 
-    What was written since the step is known by its time, which the clock would not show without it.
+    A heartbeat later than `reading.now - ahead` was written after the step and needs no correction.
     """
     without_step = reading.now - ahead
     beats = (each.heartbeat_at or each.counted_from for each in reading.entities)
@@ -103,7 +101,7 @@ def oldest_beat(reading: Reading, ahead: timedelta) -> datetime | None:
 
 @dataclass(frozen=True, slots=True)
 class Stale:
-    """Why an entity counts as stale."""
+    """The cause and the limit by which an entity is, or will be, stale."""
 
     vitals: Vitals
     cause: Literal["heartbeat", "success"]
@@ -112,15 +110,15 @@ class Stale:
 
     @property
     def until(self) -> datetime:
-        """Fresh up to here."""
+        """The last instant at which the entity is fresh."""
         return self.since + timedelta(seconds=self.limit_seconds)
 
     def passed(self, until: datetime, now: datetime, read_at: datetime) -> bool:
-        """Is `until` over, as far as we can know?"""
+        """Whether `until` has passed: by the current time for a heartbeat, else by the reading."""
         return (now if self.cause == "heartbeat" else read_at) > until
 
     def why(self, now: datetime) -> str:
-        """For a person who sees which entity it is about."""
+        """The cause, for a place that already shows the entity."""
         what = "no heartbeat" if self.cause == "heartbeat" else "no success"
         age = (now - self.since).total_seconds()
         return f"{what} for {age:.0f} s, {self.limit_seconds:.0f} s are allowed"
@@ -131,8 +129,8 @@ class Stale:
 
 
 def staleness(vitals: Vitals, now: datetime, stale_after_seconds: float) -> Stale | None:
-    """Is the entity stale, and why; a missing heartbeat is named before a missing success."""
-    limits = _limits(vitals, stale_after_seconds, Reading(now, ()))
+    """The staleness of the entity, or None; a missing heartbeat precedes a missing success."""
+    limits = _limits(vitals, stale_after_seconds, VitalsReading(now, ()))
     return next(_passed(limits, now, now), None)
 
 
@@ -140,13 +138,13 @@ def _passed(limits: Iterable[Stale], now: datetime, read_at: datetime) -> Iterat
     return (each for each in limits if each.passed(each.until, now, read_at))
 
 
-def _limits(vitals: Vitals, stale_after_seconds: float, reading: Reading) -> Iterator[Stale]:
-    """As what the entity will count once the time has come."""
+def _limits(vitals: Vitals, stale_after_seconds: float, reading: VitalsReading) -> Iterator[Stale]:
+    """The limits of the entity, whether they have passed or not."""
     if not vitals.watched:
         return
     beat = max(vitals.heartbeat_at or vitals.counted_from, vitals.counted_from)
-    if reading.beaten_at is not None and reading.beaten_at > beat:
-        beat = reading.beaten_at
+    if reading.all_heartbeats_at is not None and reading.all_heartbeats_at > beat:
+        beat = reading.all_heartbeats_at
     yield Stale(vitals, "heartbeat", beat, stale_after_seconds)
     if vitals.expected_seconds > 0:
         success = max(_last_success(vitals, reading) or vitals.counted_from, vitals.counted_from)
@@ -156,29 +154,30 @@ def _limits(vitals: Vitals, stale_after_seconds: float, reading: Reading) -> Ite
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """What the leader of one group knows of its entities during one term."""
+    """The leader's knowledge of the entities of one group during one term."""
 
     taken_at: datetime
-    fresh_once: frozenset[EntityKey] = frozenset()  # were not stale, in this term
+    fresh_once: frozenset[EntityKey] = frozenset()  # not stale at some time in this term
+    answering_since: datetime | None = None  # Postgres has answered every call since then
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The outcome of looking once at all entities of a group."""
+    """The result of one check of all entities of a group."""
 
     watch: Watch
     stale: tuple[Stale, ...] = ()
-    own: tuple[Stale, ...] = ()  # of them, those that arose in this term: a reason to step down
-    holds_until: datetime | None = None  # nothing changes before it; then read again and look
+    own: tuple[Stale, ...] = ()  # those that became stale in this term: a reason to step down
+    holds_until: datetime | None = None  # valid until then without a new reading
 
 
 def judged(
     watch: Watch,
-    reading: Reading,
+    reading: VitalsReading,
     now: datetime,
     stale_after_seconds: float,
 ) -> Judgement:
-    """Look at all entities of the group; those that are gone are forgotten."""
+    """Check all entities of the group; the new watch forgets entities that no longer exist."""
     stale: list[Stale] = []
     own: list[Stale] = []
     fresh: set[EntityKey] = set()
@@ -194,27 +193,27 @@ def judged(
         stale.append(found)
         if vitals.key in watch.fresh_once:
             fresh.add(vitals.key)
-            had_its_chance_at = _had_its_chance_at(found, watch)
-            if found.passed(had_its_chance_at, now, reading.now):
+            responsible_at = _responsible_at(found, watch, stale_after_seconds)
+            if found.passed(responsible_at, now, reading.now):
                 own.append(found)
             else:
-                holds_until = min(holds_until, had_its_chance_at)
+                holds_until = min(holds_until, responsible_at)
     after = replace(watch, fresh_once=frozenset(fresh))
     changes_at = holds_until if holds_until is not _NEVER else None
     return Judgement(after, tuple(stale), tuple(own), changes_at)
 
 
 def _fresh_until(
-    vitals: Vitals, reading: Reading, now: datetime, stale_after_seconds: float
+    vitals: Vitals, reading: VitalsReading, now: datetime, stale_after_seconds: float
 ) -> datetime | None:
-    """What `_limits` say, without making them: thousands are looked at. None: it is stale."""
+    """The earliest end of `_limits`, without building them, for speed; None if it is stale."""
     if not vitals.watched:
         return _NEVER
     beat = vitals.heartbeat_at
     if beat is None or beat < vitals.counted_from:
         beat = vitals.counted_from
-    if reading.beaten_at is not None and reading.beaten_at > beat:
-        beat = reading.beaten_at
+    if reading.all_heartbeats_at is not None and reading.all_heartbeats_at > beat:
+        beat = reading.all_heartbeats_at
     until = beat + timedelta(seconds=stale_after_seconds)
     if now > until:
         return None
@@ -229,24 +228,29 @@ def _fresh_until(
     return until
 
 
-def _last_success(vitals: Vitals, reading: Reading) -> datetime | None:
+def _last_success(vitals: Vitals, reading: VitalsReading) -> datetime | None:
     read, seen = vitals.last_success_at, reading.successes.get(vitals.key)
     return seen if read is None or (seen is not None and seen > read) else read
 
 
 def _success_limit(vitals: Vitals, stale_after_seconds: float) -> float:
-    """Never less than 5 s (of 60): ticks of a second may be late by as much with nothing wrong."""
-    return max(2 * vitals.expected_seconds, stale_after_seconds / _SUCCESS_SHARE_MIN)
+    """At least 5 s (with a `stale_after` of 60 s): healthy ticks every second may be that late."""
+    return max(2 * vitals.expected_seconds, stale_after_seconds / _SUCCESS_LIMIT_DIVISOR)
 
 
-def _had_its_chance_at(stale: Stale, watch: Watch) -> datetime:
-    """By then the whole limit has passed within the term."""
-    return max(stale.until, watch.taken_at + timedelta(seconds=stale.limit_seconds))
+def _responsible_at(stale: Stale, watch: Watch, stale_after_seconds: float) -> datetime:
+    """When the whole limit has passed within the term, while Postgres answered."""
+    limit = timedelta(seconds=stale.limit_seconds)
+    in_term = max(stale.until, watch.taken_at + limit)
+    if stale.cause == "heartbeat" or watch.answering_since is None:
+        return in_term
+    excused_until = in_term + timedelta(seconds=stale_after_seconds)
+    return max(in_term, min(watch.answering_since + limit, excused_until))
 
 
 @dataclass(frozen=True, slots=True)
 class BackOff:
-    """Paces the step-downs of one runner from one group, over all its terms (monotonic seconds)."""
+    """Limits how often one runner steps down from one group, over all terms (monotonic seconds)."""
 
     not_before: float = float("-inf")
     delay_seconds: float = STEP_DOWN_BACK_OFF_SECONDS
@@ -260,12 +264,12 @@ class BackOff:
         )
 
     def calmed(self, now: float) -> "BackOff":
-        """Everything has been fresh for a whole back-off after the last step-down: start anew."""
+        """Call while all entities are fresh: resets the delay one delay after `not_before`."""
         return BackOff() if now >= self.not_before + self.delay_seconds else self
 
 
 def heartbeat_due(written_at: datetime | None, now: datetime, interval_seconds: float) -> bool:
-    """Is the next heartbeat due? A clock that stepped back makes it due too."""
+    """Whether the next heartbeat is due; it is also due if the clock stepped back."""
     if written_at is None:
         return True
     return not timedelta() <= now - written_at < timedelta(seconds=interval_seconds)

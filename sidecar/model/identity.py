@@ -1,4 +1,4 @@
-"""Who this sidecar is: cluster, runner id, host, and the numbers Postgres knows them by."""
+"""The identity of this sidecar: cluster, runner id, host, and their ids in Postgres."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from secrets import token_hex
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Known once Postgres answered; the same for the life of the process."""
+    """Complete after the first reply of Postgres; constant for the life of the process."""
 
     cluster: str
     cluster_id: int
@@ -18,5 +18,5 @@ class Identity:
 
 
 def new_runner_id(prefix: str, host: str) -> str:
-    """Unique per process life: a restarted sidecar is another runner."""
+    """A new id per process: a restarted sidecar is a different runner."""
     return f"{prefix or host}-{token_hex(4)}"

@@ -1,10 +1,9 @@
-"""JSON Schema (2020-12) as we apply it: nothing is fetched, and nothing takes for ever (G11).
+"""JSON Schema (2020-12) validation that fetches nothing and takes bounded time (G11).
 
-The work of one use is counted and limited: references that refer to references can double it with
-each line, and Python's `re` needs exponential time for some expressions. RE2 needs time in
-proportion to expression and text. It has no lookaround and no backreferences: a schema that uses
-them is refused where one is declared; in one that was accepted before, such an expression
-constrains nothing, so that no state is lost for it.
+Each use counts its work and has a limit: nested references can double the work with each line, and
+Python's `re` needs exponential time for some expressions. RE2 needs time proportional to expression
+and text. It has no lookaround and no backreferences. `check` rejects a schema that uses them; in a
+schema that was accepted before, such an expression matches any text, so that no state is lost.
 
 jsonschema (8 MB of memory) and RE2 (3 MB) are imported on first use.
 """
@@ -15,25 +14,25 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
-# Instructions of an expression times characters: a second or so, which only made-up ones need.
+# In RE2 instructions times characters: about a second, which only a hostile schema needs.
 WORK_MAX = 50_000_000
-_CHECKING_WORK_MAX = 4 * WORK_MAX  # of a schema itself: in proportion to its size
+_CHECKING_WORK_MAX = 4 * WORK_MAX  # to check a schema itself: proportional to its size
 _KEYWORD_WORK = 1_000  # to apply one keyword once
-_ERROR_WORK = 1_000  # to keep what one said: many at once are dear to collect as garbage
-_ITEM_WORK = 50  # to look at one item of a list or an object
+_ERROR_WORK = 1_000  # to keep one error: garbage collection of many is expensive
+_ITEM_WORK = 50  # to visit one item of a list or an object
 _COMPILING_WORK = 200  # per instruction
-_LOOKING_WORK = 500  # to follow one part for what it evaluates
+_SUBSCHEMA_WORK = 500  # to visit one subschema in the search for unevaluated items
 _EXPRESSION_BYTES_MAX = 1024 * 1024  # of memory, when compiled
 
 _work_left: ContextVar[int] = ContextVar("work_left", default=WORK_MAX)
 
 
 class TooCostly(Exception):
-    """Applying the schema takes more work than we allow."""
+    """The schema needs more work than the limit."""
 
 
 def check(schema: Mapping[str, Any]) -> None:
-    """Raise jsonschema's SchemaError unless this is a schema that we can apply."""
+    """Raise jsonschema's SchemaError unless Baton can apply this schema."""
     from jsonschema import Draft202012Validator, FormatChecker, SchemaError
 
     _work_left.set(_CHECKING_WORK_MAX)
@@ -42,21 +41,21 @@ def check(schema: Mapping[str, Any]) -> None:
     meta = _validator_class(False)(Draft202012Validator.META_SCHEMA, format_checker=formats)
     for error in meta.iter_errors(schema):
         raise SchemaError.create_from(error)
-    if _names(schema, "unevaluatedProperties") and _names(schema, "patternProperties"):
+    if _has_key(schema, "unevaluatedProperties") and _has_key(schema, "patternProperties"):
         raise SchemaError("beside patternProperties", validator="unevaluatedProperties")
 
 
 def validator(schema: Mapping[str, Any]) -> Any:
-    """A validator for one use, whose work is counted from now on; it raises TooCostly."""
+    """A validator for one use; it counts its work from now on and may raise TooCostly."""
     from referencing import Registry
 
     _work_left.set(WORK_MAX)
     # A registry of its own: the default one would fetch remote references.
-    return _validator_class(_names(schema, "patternProperties"))(schema, registry=Registry())
+    return _validator_class(_has_key(schema, "patternProperties"))(schema, registry=Registry())
 
 
 def resolver(schema: Mapping[str, Any]) -> Any:
-    """Looks up references, within the schema only; it raises `referencing`'s Unresolvable."""
+    """A resolver for references within the schema; it raises `referencing`'s Unresolvable."""
     from referencing import Registry
     from referencing.jsonschema import DRAFT202012
 
@@ -64,28 +63,28 @@ def resolver(schema: Mapping[str, Any]) -> Any:
     return registry.resolver_with_root(DRAFT202012.create_resource(schema))
 
 
-def looked_at_part() -> None:
-    """Whoever walks through a schema says so at each part: references can make it endless."""
-    _work(_ITEM_WORK)
+def count_part() -> None:
+    """Count one visited subschema; call it in every walk, because references can be circular."""
+    _spend(_ITEM_WORK)
 
 
-def found(expression: str, text: str) -> bool:
-    """Does the expression match somewhere in the text? True too if that cannot be told."""
+def matches(expression: str, text: str) -> bool:
+    """Whether the expression matches anywhere in the text; True if RE2 cannot decide it."""
     compiled = _compiled(expression)
     if compiled is None:
         return True
-    _work(compiled.programsize * len(text))
+    _spend(compiled.programsize * len(text))
     try:
         return compiled.search(text) is not None
     except UnicodeEncodeError:
-        return True  # half a character, which RE2 does not know
+        return True  # a lone surrogate, which RE2 cannot encode
 
 
 @cache
 def _validator_class(pattern_properties: bool) -> Any:
     from jsonschema import Draft202012Validator, validators
 
-    ours: dict[str, Any] = {
+    keywords: dict[str, Any] = {
         **Draft202012Validator.VALIDATORS,
         "const": lambda validator, value, *rest: _enum(validator, [value], *rest),
         "dependentRequired": _dependent_required,
@@ -95,24 +94,27 @@ def _validator_class(pattern_properties: bool) -> Any:
         "uniqueItems": _unique_items,
     }
     if pattern_properties:
-        ours["patternProperties"] = _pattern_properties
-        ours["additionalProperties"] = _additional_properties
-        # Theirs looks for patterns everywhere, by `re`.
-        ours["unevaluatedProperties"] = lambda *_: ()
+        keywords["patternProperties"] = _pattern_properties
+        keywords["additionalProperties"] = _additional_properties
+        # The implementation of jsonschema matches patterns with `re`; `check` rejects the pair.
+        keywords["unevaluatedProperties"] = lambda *_: ()
     extend: Any = validators.extend
     types: Any = Draft202012Validator.TYPE_CHECKER
-    made = extend(
+    counting = extend(
         Draft202012Validator,
-        {name: _counted(each) for name, each in ours.items()},
+        {name: _counted(each) for name, each in keywords.items()},
         type_checker=types.redefine("boolean", _is_boolean),
     )
-    made.evolve = _evolved
-    return made
+    counting.evolve = _evolve_counted
+    return counting
 
 
-def _evolved(validator: Any, **changes: Any) -> Any:
-    """For a part of the schema. Theirs would leave for a class of its own, which counts nothing,
-    where that part names its `$schema`, as the whole does, which `#` refers to."""
+def _evolve_counted(validator: Any, **changes: Any) -> Any:
+    """Replaces `evolve`, which applies a part of the schema.
+
+    For a part with its own `$schema`, such as the whole schema that `#` refers to, jsonschema's
+    `evolve` switches to a validator class that does not count work.
+    """
     changes.setdefault("schema", validator.schema)
     for field in validator.__attrs_attrs__:
         if field.init:
@@ -122,17 +124,18 @@ def _evolved(validator: Any, **changes: Any) -> Any:
 
 def _counted(keyword: Callable[..., Any]) -> Callable[..., Any]:
     def counted(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[Any]:
-        _work(_KEYWORD_WORK + _ITEM_WORK * (_items(value) + _items(instance)))
+        _spend(_KEYWORD_WORK + _ITEM_WORK * (_items(value) + _items(instance)))
         for error in keyword(validator, value, instance, schema) or ():
-            _work(_ERROR_WORK + len(error.message))  # which may show the whole of both
+            # The message may contain the whole instance.
+            _spend(_ERROR_WORK + len(error.message))
             yield error
 
     return counted
 
 
 def _is_boolean(_: Any, part: Any) -> bool:
-    """Asked at each part by those who look for unevaluated ones, who count nothing themselves."""
-    _work(_LOOKING_WORK)
+    """Counts work: jsonschema's search for unevaluated items calls this at each subschema."""
+    _spend(_SUBSCHEMA_WORK)
     return isinstance(part, bool)
 
 
@@ -144,7 +147,7 @@ def _enum(validator: Any, allowed: Iterable[Any], instance: Any, schema: Any) ->
     from jsonschema import ValidationError
 
     if not any(_equal(each, instance) for each in allowed):
-        yield ValidationError("is none of the values that are allowed")
+        yield ValidationError("is not one of the allowed values")
 
 
 def _unique_items(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[Any]:
@@ -153,26 +156,26 @@ def _unique_items(validator: Any, wanted: Any, instance: Any, schema: Any) -> It
     if not wanted or not isinstance(instance, list):
         return
     if any(isinstance(each, list | dict) for each in instance):
-        _work(_ITEM_WORK * len(instance) ** 2)
-    # Texts: nobody can choose many that hash alike, and they need not be compared in pairs.
-    if len({_written(each) for each in instance}) < len(instance):
-        yield ValidationError("has items that are equal")
+        _spend(_ITEM_WORK * len(instance) ** 2)
+    # As text: its hash is randomized, so a set is fast, and no comparison of all pairs is needed.
+    if len({_canonical_text(each) for each in instance}) < len(instance):
+        yield ValidationError("has equal items")
 
 
-def _written(part: Any) -> str:
-    """The same text for what is equal as JSON: 1 is 1.0, but not true."""
-    _work(_items(part) * _ITEM_WORK)
+def _canonical_text(part: Any) -> str:
+    """A text that is the same for values that are equal as JSON: 1 equals 1.0, but not true."""
+    _spend(_items(part) * _ITEM_WORK)
     if isinstance(part, list):
-        return f"[{','.join(map(_written, part))}]"
+        return f"[{','.join(map(_canonical_text, part))}]"
     if isinstance(part, dict):
-        return f"{{{','.join(f'{key!r}:{_written(part[key])}' for key in sorted(part))}}}"
+        return f"{{{','.join(f'{key!r}:{_canonical_text(part[key])}' for key in sorted(part))}}}"
     whole = isinstance(part, float) and part.is_integer()
     return repr(int(part) if whole else part)
 
 
 def _equal(one: Any, two: Any) -> bool:
-    """As JSON knows it: 1 is 1.0, but not true."""
-    _work(_items(one) * _ITEM_WORK)
+    """Equality of JSON values: 1 equals 1.0, but not true."""
+    _spend(_items(one) * _ITEM_WORK)
     if isinstance(one, list) and isinstance(two, list):
         return len(one) == len(two) and all(map(_equal, one, two))
     if isinstance(one, dict) and isinstance(two, dict):
@@ -183,12 +186,12 @@ def _equal(one: Any, two: Any) -> bool:
 def _multiple_of(validator: Any, step: Any, instance: Any, schema: Any) -> Iterator[Any]:
     from jsonschema import Draft202012Validator, ValidationError
 
-    theirs: Any = Draft202012Validator.VALIDATORS["multipleOf"]
+    original: Any = Draft202012Validator.VALIDATORS["multipleOf"]
     try:
-        yield from theirs(validator, step, instance, schema)
-    except OverflowError:  # a number of hundreds of digits, which no float can hold
+        yield from original(validator, step, instance, schema)
+    except OverflowError:  # the number is too large for a float
         if Fraction(instance) % Fraction(step):
-            yield ValidationError("is no such multiple")
+            yield ValidationError("is not such a multiple")
 
 
 def _dependent_required(
@@ -197,15 +200,15 @@ def _dependent_required(
     from jsonschema import Draft202012Validator
 
     if isinstance(instance, dict):
-        _work(_ITEM_WORK * sum(len(names) for name, names in needed.items() if name in instance))
-    theirs: Any = Draft202012Validator.VALIDATORS["dependentRequired"]
-    yield from theirs(validator, needed, instance, schema)
+        _spend(_ITEM_WORK * sum(len(names) for name, names in needed.items() if name in instance))
+    original: Any = Draft202012Validator.VALIDATORS["dependentRequired"]
+    yield from original(validator, needed, instance, schema)
 
 
 def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterator[Any]:
     from jsonschema import ValidationError
 
-    if isinstance(instance, str) and not found(pattern, instance):
+    if isinstance(instance, str) and not matches(pattern, instance):
         yield ValidationError(f"{instance!r} does not match {pattern!r}")
 
 
@@ -215,7 +218,7 @@ def _pattern_properties(
     if isinstance(instance, dict):
         for pattern, part in patterns.items():
             for name in instance:
-                if found(pattern, name):
+                if matches(pattern, name):
                     yield from validator.descend(
                         instance[name], part, path=name, schema_path=pattern
                     )
@@ -230,10 +233,10 @@ def _additional_properties(
         return
     described, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
     for name in instance:
-        if name in described or any(found(each, name) for each in patterns):
+        if name in described or any(matches(each, name) for each in patterns):
             continue
         if part is False:
-            yield ValidationError(f"{name!r} is not described")
+            yield ValidationError(f"{name!r} is not allowed")
         else:
             yield from validator.descend(instance[name], part, path=name)
 
@@ -244,12 +247,12 @@ def _usable(expression: object) -> bool:
     compiled = _compiled(expression)
     if compiled is None:
         return False
-    _work(compiled.programsize * _COMPILING_WORK)
+    _spend(compiled.programsize * _COMPILING_WORK)
     return True
 
 
 def _compiled(expression: str) -> Any:
-    """None: RE2 does not take it."""
+    """The compiled expression; None if RE2 rejects it."""
     import re2
 
     options = re2.Options()
@@ -262,15 +265,15 @@ def _compiled(expression: str) -> Any:
         return None
 
 
-def _work(amount: int) -> None:
+def _spend(amount: int) -> None:
     left = _work_left.get() - amount
     if left < 0:
         raise TooCostly
     _work_left.set(left)
 
 
-def _names(part: Any, key: str) -> bool:
-    """Does this key occur anywhere in it?"""
+def _has_key(part: Any, key: str) -> bool:
+    """Whether the key occurs anywhere in the schema."""
     if isinstance(part, Mapping):
-        return key in part or any(_names(each, key) for each in part.values())
-    return isinstance(part, list) and any(_names(each, key) for each in part)
+        return key in part or any(_has_key(each, key) for each in part.values())
+    return isinstance(part, list) and any(_has_key(each, key) for each in part)

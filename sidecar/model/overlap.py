@@ -1,8 +1,8 @@
-"""What a run does while another run of the same schedule is not over yet.
+"""The overlap policy: which due runs of a schedule start while another run is in progress.
 
-An execution is in progress from its first delivery to its outcome, waits for a retry included.
-Backfilled ticks follow the policy in one point only: they never overlap; they are neither skipped
-nor replaced for it, they wait and are waited for.
+An execution is in progress from its first delivery to its outcome, including waits for a retry.
+Unless the policy is `allow`, backfilled ticks do not overlap either. The policy never skips or
+replaces them: they wait for other runs, and other runs wait for them.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ class Overlap(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A run that is due; `begun` says that it was delivered before."""
+    """A run that is due; `begun` if it was delivered before."""
 
     run_id: int
     begun: bool = False
@@ -28,19 +28,20 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """What is done with the candidates; those named nowhere wait."""
+    """The decision for each candidate; a candidate in neither tuple waits."""
 
     start: tuple[int, ...] = ()
     skip: tuple[int, ...] = ()
-    replace: bool = False  # what is in progress is to be cancelled, if it was not backfilled
+    replace: bool = False  # cancel the runs in progress, except backfilled ones
 
 
 def admission(
     policy: Overlap, candidates: Sequence[Candidate], *, busy: bool, running: bool = False
 ) -> Admission:
-    """Decide for one schedule. Oldest first; `busy`: another run of it is in progress, and
-    `running`: being executed just now. Several may be from the time in which they could overlap:
-    now they go on one after the other.
+    """Decide for the due runs of one schedule, oldest first.
+
+    `busy`: another run of the schedule is in progress. `running`: one is executing right now.
+    Several runs may have begun under a policy that allowed overlap; they continue one at a time.
     """
     begun = tuple(c.run_id for c in candidates if c.begun)
     fresh = [c for c in candidates if not c.begun]
@@ -50,8 +51,8 @@ def admission(
     if policy is Overlap.REPLACE and ticks:
         older, newest = tuple(ticks[:-1]), ticks[-1]
         if busy or begun:
-            going_on = tuple(c.run_id for c in candidates if c.begun and c.backfill)
-            return Admission(start=() if running else going_on[:1], skip=older, replace=True)
+            resumable = tuple(c.run_id for c in candidates if c.begun and c.backfill)
+            return Admission(start=() if running else resumable[:1], skip=older, replace=True)
         return Admission(start=(newest,), skip=older)
     start = () if running else begun[:1]
     if not busy and not begun and fresh:

@@ -1,13 +1,13 @@
-"""When a schedule ticks, and what becomes of each tick.
+"""The ticks of a schedule, and the decision to run or skip each tick.
 
-A tick is a nominal instant; it is the identity of a run and never moves. Guarantees:
+A tick is a nominal instant; it identifies a run and never changes. Guarantees:
 
-- `next_tick(after) > after`; ticks t satisfy `start_at <= t < end_at`, so that one schedule may end
-  where the next begins. `every` ticks at `start_at` (else the Unix epoch) + n × every, exactly.
-- Jitter delays the dispatch only, always by the same time for the same tick, and never as far as
-  the next tick.
-- `plan` gives every due tick exactly one decision, in the order of time, and is cheap whatever the
-  backlog: a stretch skipped for one reason is one step with a count that was computed, not walked.
+- `next_tick(after) > after`; every tick t has `start_at <= t < end_at`, so one schedule may end
+  where the next begins. `every` ticks exactly at `start_at` (or the Unix epoch) + n × every.
+- Jitter delays only the dispatch, always by the same time for the same tick, and never until the
+  next tick.
+- `plan` makes exactly one decision per due tick, in order of time. Its cost does not grow with the
+  backlog: consecutive ticks skipped for one reason are one step with a computed count.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from itertools import islice, pairwise
-from typing import Protocol
 
 from sidecar.model import cron, zones
 from sidecar.model.cron import Cron
+from sidecar.model.definitions import Schedule
 from sidecar.model.errors import InvalidArgument
 
-TICKS_MAX = 1_000  # runs planned at once: one transaction's worth
-NONE_OLDER_THAN = timedelta(seconds=10)  # `catch_up: none` forgives this much
+TICKS_MAX = 1_000  # runs per plan: as many as fit into one transaction
+NONE_OLDER_THAN = timedelta(seconds=10)  # the delay that `catch_up: none` tolerates
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-_NEIGHBOURS = 8  # ticks looked at on each side: more than a week of weekdays
+_NEIGHBOURS = 8  # ticks considered on each side: more than a week of weekdays
 _LOOK_BACK = timedelta(days=3660)
-_BEGINNING_OF_TIME = datetime.min.replace(tzinfo=UTC)
-_END_OF_TIME = datetime.max.replace(tzinfo=UTC)
+_TIME_MIN = datetime.min.replace(tzinfo=UTC)
+_TIME_MAX = datetime.max.replace(tzinfo=UTC)
 
 
 class SkipReason(StrEnum):
-    """Why a tick did not run: the closed list."""
+    """Why a tick did not run; the list is complete."""
 
     MISFIRE = "misfire"
     COALESCED = "coalesced"
@@ -71,7 +71,7 @@ class Timing:
         if self.every is not None and self.every <= timedelta(0):
             raise InvalidArgument("every", "must be longer than nothing")
         if not 0 <= self.jitter_seconds <= 86_400:
-            raise InvalidArgument("jitter", "must lie between nothing and one day")
+            raise InvalidArgument("jitter", "must be between 0 and one day")
         self._check_window()
 
     def _check_window(self) -> None:
@@ -82,7 +82,7 @@ class Timing:
         if self.start_at and self.end_at and self.start_at >= self.end_at:
             raise InvalidArgument("end_at", "must be after start_at")
         if self.at and self._within(self.at) is None:
-            raise InvalidArgument("at", "lies outside of start_at and end_at")
+            raise InvalidArgument("at", "must be between start_at and end_at")
 
     def next_tick(self, after: datetime) -> datetime | None:
         """The first tick strictly after `after`; None if there is none."""
@@ -98,9 +98,9 @@ class Timing:
 
     @property
     def never_ticks(self) -> bool:
-        """No tick lies in its window, whatever the time is now."""
+        """Whether no tick lies between `start_at` and `end_at`, independent of the current time."""
         if self.at is not None or self.end_at is None:
-            return False  # an `at` outside of its window is none, and a cron without an end fires
+            return False  # an `at` is inside its window; cron and every without an end always tick
         return self.next_tick(_EPOCH - _MICROSECOND) is None
 
     def ticks(self, after: datetime, until: datetime) -> Iterator[datetime]:
@@ -111,7 +111,7 @@ class Timing:
             tick = self.next_tick(tick)
 
     def count(self, after: datetime, until: datetime) -> int:
-        """How many ticks lie in (after, until], by arithmetic."""
+        """The number of ticks in (after, until], computed without visiting each one."""
         if self.start_at is not None:
             after = max(after, _just_before(self.start_at))
         if self.end_at is not None:
@@ -130,7 +130,8 @@ class Timing:
         low, high = 0, (until - after) // _MICROSECOND
         if self.count(after, until) <= count:
             return list(self.ticks(after, until))
-        while high - low > 1:  # more than `count` ticks after `low`, at most `count` after `high`
+        # Invariant: more than `count` ticks lie after `low`, at most `count` after `high`.
+        while high - low > 1:
             middle = (low + high) // 2
             if self.count(after + middle * _MICROSECOND, until) > count:
                 low = middle
@@ -139,7 +140,7 @@ class Timing:
         return list(self.ticks(after + high * _MICROSECOND, until))
 
     def dispatch_at(self, tick: datetime) -> datetime:
-        """When to start the run of a tick: up to `jitter` later, but before the next tick."""
+        """The start time of the run of a tick: up to `jitter` later, but before the next tick."""
         room = timedelta(seconds=self.jitter_seconds)
         if not room:
             return tick
@@ -157,8 +158,8 @@ class Timing:
 
 
 def _just_before(instant: datetime) -> datetime:
-    """A microsecond earlier; the beginning of time, which is what some write for none, stays."""
-    return max(instant, _BEGINNING_OF_TIME + _MICROSECOND) - _MICROSECOND
+    """One microsecond earlier; `datetime.min`, which some callers send for no limit, is kept."""
+    return max(instant, _TIME_MIN + _MICROSECOND) - _MICROSECOND
 
 
 def _next_multiple(base: datetime, every: timedelta, after: datetime) -> datetime | None:
@@ -168,29 +169,8 @@ def _next_multiple(base: datetime, every: timedelta, after: datetime) -> datetim
         return None
 
 
-class TimingSettings(Protocol):
-    """What a schedule says about its timing, in the config file or through the API."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def cron(self) -> str | None: ...
-    @property
-    def every_seconds(self) -> float | None: ...
-    @property
-    def at(self) -> datetime | None: ...
-    @property
-    def timezone(self) -> str: ...
-    @property
-    def start_at(self) -> datetime | None: ...
-    @property
-    def end_at(self) -> datetime | None: ...
-    @property
-    def jitter_seconds(self) -> float: ...
-
-
-def timing_of(schedule: TimingSettings, cluster: str) -> Timing:
-    """The timing that a schedule of that cluster describes; InvalidArgument names a bad field."""
+def timing_of(schedule: Schedule, cluster: str) -> Timing:
+    """The timing of a schedule in that cluster; raise InvalidArgument with the invalid field."""
     key = f"{cluster}/{schedule.name}"
     return Timing(
         cron=_parsed(schedule, key),
@@ -203,7 +183,7 @@ def timing_of(schedule: TimingSettings, cluster: str) -> Timing:
     )
 
 
-def _parsed(schedule: TimingSettings, hash_key: str) -> Cron | None:
+def _parsed(schedule: Schedule, hash_key: str) -> Cron | None:
     try:
         zones.load_zone(schedule.timezone)
     except zones.ZoneError as error:
@@ -222,7 +202,7 @@ def _interval(seconds: float | None) -> timedelta | None:
 
 @dataclass(frozen=True, slots=True)
 class CatchUpPolicy:
-    """What happens to ticks that were missed."""
+    """The policy for missed ticks."""
 
     skip_if_older_than: timedelta = timedelta(days=1)
     catch_up: CatchUp = CatchUp.LATEST
@@ -230,27 +210,27 @@ class CatchUpPolicy:
 
     def __post_init__(self) -> None:
         if self.skip_if_older_than <= timedelta(0):
-            raise InvalidArgument("skip_if_older_than", "must be longer than nothing")
+            raise InvalidArgument("skip_if_older_than", "must be positive")
         if self.catch_up_max < 1:
             raise InvalidArgument("catch_up_max", "must be at least 1")
 
     @property
     def age_max(self) -> timedelta:
-        """A tick that is older is a misfire."""
+        """An older tick is a misfire."""
         if self.catch_up is CatchUp.NONE:
             return min(self.skip_if_older_than, NONE_OLDER_THAN)
         return self.skip_if_older_than
 
     @property
     def runs_max(self) -> int | None:
-        """Of the ticks that are no misfires, so many of the newest run; None: all of them."""
+        """How many ticks run, newest first, among those that are not misfires; None means all."""
         limits = {CatchUp.LATEST: 1, CatchUp.ALL: self.catch_up_max, CatchUp.NONE: None}
         return limits[self.catch_up]
 
 
 @dataclass(frozen=True, slots=True)
 class TickPlan:
-    """One tick that runs, or consecutive ticks that are skipped for one reason."""
+    """One tick that runs, or consecutive ticks that are skipped for the same reason."""
 
     first: datetime
     last: datetime
@@ -264,11 +244,11 @@ class TickPlan:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Decisions, oldest first; every tick up to `watermark` has its one decision."""
+    """Decisions, oldest first; every tick up to `watermark` has exactly one."""
 
     steps: tuple[TickPlan, ...]
     watermark: datetime
-    more: bool  # ticks are due beyond `watermark`: plan again from there
+    more: bool  # more ticks are due after `watermark`: plan again from there
 
 
 def plan(
@@ -279,13 +259,14 @@ def plan(
     now: datetime,
     paused: bool = False,
 ) -> Plan:
-    """Decide the ticks in (watermark, now], at most TICKS_MAX runs at once.
+    """Decide the ticks in (watermark, now], with at most TICKS_MAX runs.
 
-    A schedule that is paused or disabled skips whatever is due as `paused`. Plan so while it is
-    paused and once more at the moment of its resumption: then no tick of the pause is missed.
+    With `paused`, for a schedule that is paused or disabled, all due ticks are skipped as `paused`.
+    Call it with `paused` during the pause and once at the resume, so that every tick of the pause
+    gets its decision.
     """
     if paused:
-        return _ordered([*_skipped(timing, watermark, now, SkipReason.PAUSED)], watermark)
+        return _plan_of([*_skipped(timing, watermark, now, SkipReason.PAUSED)], watermark)
     live = max(watermark, now - policy.age_max - _MICROSECOND)
     kept = _kept(timing, policy.runs_max, live, now)
     oldest_kept = kept[0] - _MICROSECOND if kept else now
@@ -294,11 +275,11 @@ def plan(
         *_skipped(timing, live, oldest_kept, SkipReason.COALESCED),
         *(TickPlan(tick, tick, 1, None) for tick in kept[:TICKS_MAX]),
     ]
-    return _ordered(steps, watermark, more=len(kept) > TICKS_MAX)
+    return _plan_of(steps, watermark, more=len(kept) > TICKS_MAX)
 
 
 def _kept(timing: Timing, runs_max: int | None, after: datetime, now: datetime) -> list[datetime]:
-    """The ticks in (after, now] that run; one beyond TICKS_MAX tells that there are more."""
+    """The ticks in (after, now] that run; a result above TICKS_MAX means that more are due."""
     if runs_max is None:
         return list(islice(timing.ticks(after, now), TICKS_MAX + 1))
     return timing.newest(runs_max, after, now)
@@ -307,7 +288,7 @@ def _kept(timing: Timing, runs_max: int | None, after: datetime, now: datetime) 
 def _skipped(
     timing: Timing, after: datetime, until: datetime, reason: SkipReason
 ) -> Iterator[TickPlan]:
-    """One step for all ticks in (after, until], if there are any."""
+    """One step for all ticks in (after, until]; none if there are no ticks."""
     count = timing.count(after, until)
     first = timing.next_tick(after)
     if count and first:
@@ -315,25 +296,36 @@ def _skipped(
         yield TickPlan(first, last, count, reason)
 
 
-def _ordered(steps: list[TickPlan], watermark: datetime, *, more: bool = False) -> Plan:
+def _plan_of(steps: list[TickPlan], watermark: datetime, *, more: bool = False) -> Plan:
     return Plan(tuple(steps), steps[-1].last if steps else watermark, more)
 
 
 def expected_interval(timing: Timing, around: datetime) -> timedelta | None:
-    """How long a healthy schedule may go without a tick: the dead man's switch waits twice that.
+    """The longest normal time between two ticks; the dead man's switch waits twice that.
 
-    The longest pause between neighbours among the eight ticks before and after `around` (ten years
-    back at most). So weekdays at nine expect a tick within three days, whatever day it is, and a
-    clock change is accounted for. Between two healthy successes lie at most the current pause and
-    the one before, and both are among those looked at: no alarm without cause. None if no
-    tick follows, or if there is no second one to measure by.
+    It is the longest interval between adjacent ticks among the eight before and the eight after
+    `around` (at most ten years back). So a schedule on weekdays at nine expects a tick within three
+    days on every day of the week, and clock changes are included. Two healthy successes are at most
+    the current interval plus the previous one apart, and both are considered, so there is no false
+    alarm. None if no tick follows, or if there is no second tick to measure an interval.
     """
     following = timing.next_tick(around)
     if following is None or timing.every is not None:
         return timing.every if following else None
-    later = [following, *islice(timing.ticks(following, _END_OF_TIME), _NEIGHBOURS - 1)]
+    later = [following, *islice(timing.ticks(following, _TIME_MAX), _NEIGHBOURS - 1)]
     look_back = timedelta(minutes=1)
     while look_back < _LOOK_BACK and timing.count(around - look_back, around) < _NEIGHBOURS:
         look_back *= 2
     ticks = timing.newest(_NEIGHBOURS, around - look_back, around) + later
     return max((b - a for a, b in pairwise(ticks)), default=None)
+
+
+def skips_missed_ticks(catch_up: str, overlap: str) -> str:
+    """A warning if `overlap` skips most of the ticks that `catch_up` keeps; else empty."""
+    if catch_up != "all" or overlap == "allow":
+        return ""
+    kept = {"queue": "one waits at most", "skip": "none waits", "replace": "each ends the last"}
+    return (
+        f"overlap: {overlap} skips most of several missed ticks ({kept[overlap]}),"
+        " although catch_up is all; use overlap: allow if each must run"
+    )

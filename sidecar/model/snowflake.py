@@ -1,9 +1,9 @@
-"""64-bit ids that rise with time: 42 bits milliseconds since 2025-01-01, 10 machine, 12 sequence.
+"""64-bit ids that grow with time: 42 bits milliseconds since 2025-01-01, 10 machine, 12 sequence.
 
-A runner counts positions: milliseconds and sequence as one number. It never goes back, whatever
-the clock does: a clock that stepped back, or more than 4,096 ids in a millisecond, borrow from the
-future. It stays inside the window of time that was reserved for its machine number; windows of one
-number never overlap, so neither do the ids of those who hold it one after the other.
+A runner counts positions: milliseconds and sequence as one number. Positions never decrease: if the
+clock steps back, or a millisecond needs more than 4,096 ids, the runner uses positions ahead of the
+clock. Ids stay inside the window of time that is reserved for the machine number. Windows of one
+machine number never overlap, so successive holders of the number never issue the same id.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _MS_MAX = (1 << 42) - 1
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What an id is made of."""
+    """The parts of an id."""
 
     at: datetime
     machine: int
@@ -29,7 +29,7 @@ class Parts:
 
 
 def decomposed(id: int) -> Parts:
-    """Take any 64-bit number apart."""
+    """The parts of any unsigned 64-bit number."""
     if not 0 <= id < 1 << 64:
         raise ValueError("an id is an unsigned 64-bit number")
     return Parts(
@@ -41,7 +41,7 @@ def decomposed(id: int) -> Parts:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A machine number is ours for ids of `floor_ms` up to, not including, `ceiling_ms`."""
+    """A machine number, reserved for ids in [floor_ms, ceiling_ms)."""
 
     machine: int
     floor_ms: int  # since EPOCH
@@ -56,14 +56,14 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A window as Postgres gave it, and the time there, in milliseconds since EPOCH."""
+    """A window that Postgres reserved, and its clock in milliseconds since EPOCH."""
 
     window: Window
     now_ms: int
 
 
 def taken(window: Window, position: int, now_ms: int, count: int) -> tuple[list[int], int] | None:
-    """`count` rising ids and the next free position; None if they do not fit into the window."""
+    """`count` ascending ids and the next free position; None if the window has too little room."""
     first = max(position, window.floor_ms << _SEQUENCE_BITS, now_ms << _SEQUENCE_BITS)
     end = first + count
     if end > window.ceiling_ms << _SEQUENCE_BITS:
@@ -77,10 +77,10 @@ def taken(window: Window, position: int, now_ms: int, count: int) -> tuple[list[
 
 
 def used_ms(position: int) -> int:
-    """The first millisecond of which no id was given out."""
+    """The first millisecond without any issued id."""
     return -(-position >> _SEQUENCE_BITS)
 
 
 def first_position(window: Window, position: int) -> int:
-    """Where to go on under a new window: above all ids given out, whatever the machine number."""
+    """The first position in a new window: above all issued ids, even of other machine numbers."""
     return max(used_ms(position), window.floor_ms) << _SEQUENCE_BITS

@@ -1,27 +1,27 @@
-"""How several groups spread over the runners, without anybody deciding it.
+"""Spreads several groups evenly over the runners without a coordinator.
 
-Every runner ranks all runners for each group and waits by its own rank before it competes. Who
-leads less stands before who leads more, rendezvous hashing decides between equals, and groups that
-are free together are gone through in one order: each counts for its first choice when the next one
-is ranked. So all runners that see the same come to the same even spread; and whoever has its share
-waits as long as anybody may for what is meant for others. Ranks only shift who gets a free group
-first: they are never part of what makes the election safe.
+Every runner ranks all runners for each free group and delays its own attempt by its rank. A runner
+that leads fewer groups ranks before one that leads more; rendezvous hashing breaks ties. Groups
+that become free together are ranked in one fixed order, and each counts as led by its first choice
+when the next one is ranked. So all runners that see the same registry compute the same even spread.
+A runner that already has its share waits the longest delay for the groups meant for others. Ranks
+only decide which runner gets a free group first: the safety of the election never depends on them.
 
-Whoever begins to campaign for several groups first looks who else does, twice: of the runners that
-start together, the first one has nobody to see at its first look.
+A runner that starts to campaign for several groups first reads the registry twice: of several
+runners that start together, the first one sees no other runner at its first read.
 """
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from hashlib import sha256
 
-from sidecar.model.election_words import RunnerSeen
+from sidecar.model.election_types import RunnerSeen
 
-WAIT_SECONDS_MAX = 0.3
-# The second look at the registry comes this long after the first, and competing waits for it,
-# though never for longer than WAIT_SECONDS_MAX.
-LOOK_AGAIN_SECONDS = 0.2
-# A runner must have been able to lead for this long before groups are handed to it.
+RANK_DELAY_SECONDS_MAX = 0.3
+# The time between the first and the second read of the registry. Competing waits for the second
+# read, but never longer than RANK_DELAY_SECONDS_MAX.
+DISCOVERY_SECONDS = 0.2
+# A runner must have campaigned for this long before other runners hand groups over to it.
 SETTLED_SECONDS = 30.0
 
 
@@ -35,31 +35,31 @@ def share(groups: int, runners: int) -> int:
     return -(-groups // max(1, runners))
 
 
-def waits(
+def rank_delays(
     me: str, vacant: Mapping[str, str], runners: Collection[str], leaders: Mapping[str, str]
 ) -> dict[str, float]:
-    """How many seconds `me` lets better placed runners go first for each of the `vacant` groups.
+    """How many seconds `me` must wait before it tries each of the `vacant` groups.
 
-    `vacant` maps each to who led it last: he is gone, and nobody waits for him. `leaders` maps each
-    group to the runner that leads it now, as far as known.
+    `vacant` maps each of them to its last leader, which is gone and therefore not ranked. `leaders`
+    maps each group to the runner that leads it now, as far as known.
     """
     led = Counter(runner for group, runner in leaders.items() if group not in vacant)
     seconds: dict[str, float] = {}
     for group in sorted(vacant):
         able = (set(runners) - {vacant[group]}) | {me}
         ranked = sorted(able, key=lambda runner: (led[runner], -score(runner, group)))
-        seconds[group] = WAIT_SECONDS_MAX * ranked.index(me) / max(1, len(ranked) - 1)
+        seconds[group] = RANK_DELAY_SECONDS_MAX * ranked.index(me) / max(1, len(ranked) - 1)
         led[ranked[0]] += 1
     all_able = (set(runners) - set(vacant.values())) | {me}
     if led[me] >= share(len(leaders.keys() | vacant.keys()), len(all_able)):
-        return {group: WAIT_SECONDS_MAX if wait else 0.0 for group, wait in seconds.items()}
+        return {group: RANK_DELAY_SECONDS_MAX if wait else 0.0 for group, wait in seconds.items()}
     return seconds
 
 
 def group_to_hand_over(
     me: str, mine: Sequence[str], runners: Collection[RunnerSeen], leaders: Mapping[str, str]
 ) -> str | None:
-    """A group that `me` should give to a settled runner with less than its share, if any."""
+    """A group that `me` should hand over to a settled runner below its share, if any."""
     settled = {
         r.runner_id
         for r in runners

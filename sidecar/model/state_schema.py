@@ -1,95 +1,75 @@
-"""Stored bytes become the state that a declared JSON Schema asks for, as well as they can.
+"""Converts stored bytes to state that matches the declared JSON Schema, as far as possible.
 
-Matching fields are taken, new fields get their defaults, unknown fields are dropped. What the
-schema allows explicitly (`additionalProperties`, `patternProperties`) is not unknown. A field that
-does not match gets its default too, or is dropped if it may be missing; where neither helps, the
-bytes cannot be decoded, and the caller falls back to the initial state. That is never the end of
-what matches the schema as it is. Without a schema bytes are opaque.
+Matching fields are kept, new fields get their defaults, unknown fields are dropped. A field that
+the schema allows explicitly (`additionalProperties`, `patternProperties`) is not unknown. A field
+that does not match also gets its default, or is dropped if it is optional. If neither is possible,
+the bytes cannot be decoded, and the caller uses the initial state. Bytes that match the schema
+unchanged can always be decoded. Without a schema, bytes are opaque.
 
-References stay inside the schema: nothing is ever fetched. jsonschema is imported on first use.
+References resolve inside the schema only: nothing is fetched. jsonschema is imported on first use.
 """
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from sidecar.model import json_schema
+from sidecar.model.definitions import State
 from sidecar.model.errors import SchemaDecodeFailed
 
-_NOTHING: Any = object()
+_MISSING: Any = object()
 
 
-class StatePolicy(Protocol):
-    """What a singleton or schedule declares about its state."""
-
-    @property
-    def version(self) -> int: ...
-    @property
-    def initial(self) -> Any:
-        """Any JSON value."""
-        ...
-
-    @property
-    def schema(self) -> Mapping[str, Any]:
-        """Empty: the state is opaque bytes."""
-        ...
-
-    @property
-    def ttl_seconds(self) -> float:
-        """0: the state never expires."""
-        ...
-
-
-def initial_state(policy: StatePolicy) -> bytes:
+def initial_state(policy: State) -> bytes:
     """The state before the first run."""
     if policy.initial is None or policy.initial == {}:
         return b"{}"
-    return _dumped(policy.initial)
+    return _encoded(policy.initial)
 
 
-def decoded(stored: bytes, policy: StatePolicy) -> bytes:
-    """The stored bytes, fitted to the schema; SchemaDecodeFailed if they cannot be."""
+def decoded(stored: bytes, policy: State) -> bytes:
+    """The stored bytes, converted to match the schema; SchemaDecodeFailed if that is impossible."""
     if not policy.schema:
         return stored
     try:
         value = json.loads(stored)
-        fitted = _Fit(dict(policy.schema)).whole(value, policy.initial)
-        # Not ==, to which 1 and true are the same.
+        fitted = _Fitter(dict(policy.schema)).fit(value, policy.initial)
+        # Not ==: in Python 1 == True.
         same = json.dumps(fitted, sort_keys=True) == json.dumps(value, sort_keys=True)
-        return stored if same else _dumped(fitted)
+        return stored if same else _encoded(fitted)
     except (ValueError, RecursionError) as error:
         raise SchemaDecodeFailed(f"not JSON: {error}") from None
     except json_schema.TooCostly:
-        return stored  # better as it is than lost
+        return stored  # unchecked state is better than lost state
 
 
-class _Fit:
-    """One schema, with what it takes to apply parts of it."""
+class _Fitter:
+    """Fits values to one schema."""
 
     def __init__(self, schema: dict[str, Any]) -> None:
         self._schema = schema
         self._validator = json_schema.validator(schema)
         self._resolver = json_schema.resolver(schema)
 
-    def whole(self, value: Any, initial: Any) -> Any:
+    def fit(self, value: Any, initial: Any) -> Any:
         try:
             fitted = self._fitted(value, self._schema, initial)
             problem = next(iter(self._validator.iter_errors(fitted)), None)
             if problem is not None and self._matches(value, self._schema):
-                return value  # a default may go with nothing that is there: as it is, it is right
+                return value  # the defaults conflict with the stored value, which matches unchanged
         except json_schema.TooCostly:
             raise
         except Exception as error:
-            # The schema itself may be broken in many ways; the state must not end the run for it.
+            # An invalid schema can raise many errors; none of them may fail the run.
             raise SchemaDecodeFailed(f"the schema cannot be applied: {error}") from error
         if problem is not None:
             where = "/".join(map(str, problem.absolute_path)) or "the state"
-            raise SchemaDecodeFailed(f"{where[:200]}: {_said(problem)}")
+            raise SchemaDecodeFailed(f"{where[:200]}: {_problem_text(problem)}")
         return fitted
 
     def _fitted(self, value: Any, schema: Any, initial: Any = None) -> Any:
         parts = list(self._parts(value, schema, initial, set()))
-        # A condition asks for some fields; it does not say that there are no others.
+        # An `if` tests some fields; it does not declare that there are no others.
         conditions = {id(part.get("if")) for part in parts}
         declaring = (part for part in parts if id(part) not in conditions)
         if isinstance(value, dict) and any(map(_describes_fields, declaring)):
@@ -103,18 +83,18 @@ class _Fit:
     def _parts(
         self, value: Any, schema: Any, initial: Any, seen: set[int]
     ) -> Iterator[Mapping[str, Any]]:
-        """The schema and all that it applies to the same value, each once: there may be circles."""
+        """The schema and all schemas it applies to the same value, each once despite cycles."""
         if not isinstance(schema, Mapping) or id(schema) in seen:
             return
         seen.add(id(schema))
-        json_schema.looked_at_part()
+        json_schema.count_part()
         yield schema
         for other in self._applied(value, schema, initial):
             yield from self._parts(value, other, initial, seen)
 
     def _applied(self, value: Any, schema: Mapping[str, Any], initial: Any) -> Iterator[Any]:
         if isinstance(schema.get("$ref"), str):
-            yield self._referred(schema["$ref"])
+            yield self._resolved(schema["$ref"])
         yield from schema.get("allOf", ())
         for choices in (schema.get("anyOf", ()), schema.get("oneOf", ())):
             yield from self._chosen(value, choices, initial)
@@ -125,7 +105,7 @@ class _Fit:
                 yield other
 
     def _chosen(self, value: Any, choices: Sequence[Any], initial: Any) -> list[Any]:
-        """Those that the value matches as it is, else the first that it can be fitted to."""
+        """The choices that the value matches unchanged, else the first that it can be fitted to."""
         if matching := [choice for choice in choices if self._matches(value, choice)]:
             return matching
         for choice in choices:
@@ -151,7 +131,7 @@ class _Fit:
             if not described or False in described:
                 continue
             field = self._field(name, value, described, initial, required=name in required)
-            if field is not _NOTHING:
+            if field is not _MISSING:
                 fitted[name] = field
         return fitted
 
@@ -163,14 +143,14 @@ class _Fit:
         initial: dict[str, Any],
         required: bool,
     ) -> Any:
-        """What is stored if it matches, else the default, else nothing."""
+        """The stored value if it matches, else the default, else `_MISSING`."""
         if name in value:
             candidate = value[name]
             for each in described:
                 candidate = self._fitted(candidate, each, initial.get(name))
             if all(self._matches(candidate, each) for each in described):
                 return candidate
-        parts = [part for each in described for part in self._parts(_NOTHING, each, None, set())]
+        parts = [part for each in described for part in self._parts(_MISSING, each, None, set())]
         for part in parts:
             if "default" in part:
                 return part["default"]
@@ -178,13 +158,13 @@ class _Fit:
             return initial[name]
         if required and any("properties" in part for part in parts):
             return self._fitted_object({}, parts, {})
-        return _NOTHING
+        return _MISSING
 
     def _matches(self, value: Any, schema: Any) -> bool:
         return bool(self._validator.evolve(schema=schema).is_valid(value))
 
-    def _referred(self, reference: str) -> Any:
-        """What a reference means, if it stays within the schema."""
+    def _resolved(self, reference: str) -> Any:
+        """The schema that a reference points to; None if it is not inside this schema."""
         from referencing.exceptions import Unresolvable
 
         try:
@@ -200,9 +180,9 @@ def _describes_fields(schema: Mapping[str, Any]) -> bool:
 
 
 def _descriptions(schema: Mapping[str, Any], name: str) -> list[Any]:
-    """What one schema says of the field: nothing, if it is unknown to it; False: it is refused."""
+    """The schemas for one field: none if the field is unknown; False means it is not allowed."""
     patterns = schema.get("patternProperties", {}).items()
-    found = [part for pattern, part in patterns if json_schema.found(pattern, name)]
+    found = [part for pattern, part in patterns if json_schema.matches(pattern, name)]
     if name in schema.get("properties", {}):
         found.append(schema["properties"][name])
     if found:
@@ -210,15 +190,15 @@ def _descriptions(schema: Mapping[str, Any], name: str) -> list[Any]:
     return [schema["additionalProperties"]] if "additionalProperties" in schema else []
 
 
-def _dumped(value: Any) -> bytes:
+def _encoded(value: Any) -> bytes:
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
-    except UnicodeEncodeError:  # half a character, which only an escape can carry
+    except UnicodeEncodeError:  # a lone surrogate, which JSON can only represent as an escape
         return json.dumps(value, separators=(",", ":")).encode()
 
 
-def _said(problem: Any) -> str:
-    """Which rule is broken; the values that break it are nobody's business, and stay here."""
+def _problem_text(problem: Any) -> str:
+    """The violated rule, without the values, which may be confidential."""
     if problem.validator == "required":
-        return str(problem.message)[:500]  # a name that the schema gives
-    return f"does not match what the schema says by {problem.validator}"
+        return str(problem.message)[:500]  # contains only a name from the schema
+    return f"does not match {problem.validator} of the schema"

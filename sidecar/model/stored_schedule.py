@@ -1,17 +1,19 @@
-"""A schedule as it is stored, and how each operation changes it. Pure: time is an argument.
+"""A stored schedule, and how each operation changes it. Pure: time is an argument.
 
-Guarantees (G4): the watermark never moves past a tick that has no row. Whoever moves it without
-running the ticks (a resume, a new timing, a retirement) leaves one skipped row for them. Retiring
-keeps the watermark at the retirement, so that a schedule that comes back makes good what it missed,
-as its `catch_up` says. What is stored may be damaged, or unknown to this release, such as a zone:
-then it can still be replaced or retired, and the ticks it would have had, which nobody can name,
-are nobody's.
+Guarantees (G4): the watermark never moves past a tick that has no row. An operation that moves it
+without running the ticks (a resume, a new timing, a retirement) writes one skipped row for them.
+A retirement sets the watermark to its own time, so that a schedule that is declared again catches
+up the ticks since then, according to its `catch_up`.
+
+A stored definition may be damaged, or unknown to this release, such as a new time zone. It can
+still be replaced or retired; its ticks cannot be computed, so they get no row.
 """
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Literal
 
+from sidecar.model.definitions import Schedule
 from sidecar.model.errors import DamagedRow, InvalidArgument
 from sidecar.model.run import ExecutionMetadata
 from sidecar.model.schedule import (
@@ -20,38 +22,21 @@ from sidecar.model.schedule import (
     SkipReason,
     TickPlan,
     Timing,
-    TimingSettings,
     plan,
     timing_of,
 )
 
 Source = Literal["config", "api"]
-PAUSED_LOOK = timedelta(minutes=10)  # the ticks of a pause are written down this often, in one row
-
-
-class Definition(TimingSettings, Protocol):
-    """What the rules here need to know of a schedule's settings."""
-
-    @property
-    def group(self) -> str: ...
-    @property
-    def enabled(self) -> bool: ...
-    @property
-    def skip_if_older_than_seconds(self) -> float: ...
-    @property
-    def catch_up(self) -> str: ...
-    @property
-    def catch_up_max(self) -> int: ...
-
-
-D = TypeVar("D", bound=Definition)
+PAUSED_LOOK = timedelta(
+    minutes=10
+)  # how often the skipped ticks of a pause are recorded, in one row
 
 
 @dataclass(frozen=True, slots=True)
-class StoredSchedule(Generic[D]):
-    """One row; `version` changes with everything but the claim of ticks."""
+class StoredSchedule:
+    """One row; every change except the claim of ticks changes `version`."""
 
-    definition: D
+    definition: Schedule
     source: Source
     watermark: datetime
     next_tick: datetime | None = None
@@ -66,7 +51,7 @@ class StoredSchedule(Generic[D]):
     counted_from: datetime | None = None
     heartbeat_at: datetime | None = None
     metadata: ExecutionMetadata = field(default_factory=ExecutionMetadata)
-    damage: str = ""  # why the definition is not the stored one, which cannot be read
+    damage: str = ""  # why the stored definition cannot be read; `definition` then differs
 
     @property
     def name(self) -> str:
@@ -74,32 +59,32 @@ class StoredSchedule(Generic[D]):
 
     @property
     def idle(self) -> bool:
-        """Its ticks are skipped as paused."""
+        """Whether its ticks are skipped as paused."""
         return self.paused or not self.definition.enabled
 
 
 @dataclass(frozen=True, slots=True)
-class Change(Generic[D]):
+class Change:
     """The row to write, and the ticks that get a skipped row in the same transaction."""
 
-    after: StoredSchedule[D]
+    after: StoredSchedule
     skipped: TickPlan | None = None
-    recount: bool = False  # staleness counts from now
+    recount: bool = False  # staleness counts from this change
     retire: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigLoad:
-    """A file that a runner has. `anew`: it was changed to this just now, so it is the newest."""
+    """A configuration file of a runner. `anew`: it has just changed, so it is the newest file."""
 
     digest: str
     revision: int
     names: tuple[str, ...]
     anew: bool = False
-    abandoned: datetime | None = None  # the file whose last sign of life was then is nobody's
+    abandoned: datetime | None = None  # `seen_at` of a newer file that no runner has any more
 
 
-def policy_of(definition: Definition) -> CatchUpPolicy:
+def policy_of(definition: Schedule) -> CatchUpPolicy:
     return CatchUpPolicy(
         timedelta(seconds=definition.skip_if_older_than_seconds),
         CatchUp(definition.catch_up),
@@ -107,8 +92,8 @@ def policy_of(definition: Definition) -> CatchUpPolicy:
     )
 
 
-def placed(stored: StoredSchedule[D], timing: Timing, now: datetime) -> StoredSchedule[D]:
-    """With its next tick, and when the leader has to look at it."""
+def placed(stored: StoredSchedule, timing: Timing, now: datetime) -> StoredSchedule:
+    """The schedule with its next tick, and with the time at which the leader must check it."""
     tick = timing.next_tick(stored.watermark)
     due_at = tick
     if tick is not None and stored.idle:
@@ -116,89 +101,90 @@ def placed(stored: StoredSchedule[D], timing: Timing, now: datetime) -> StoredSc
     return replace(stored, next_tick=tick, next_due_at=due_at)
 
 
-def created(definition: D, source: Source, cluster: str, now: datetime) -> Change[D]:
-    """A new schedule: ticks count from now on."""
+def created(definition: Schedule, source: Source, cluster: str, now: datetime) -> Change:
+    """Create a schedule; its first tick is after `now`."""
     stored = StoredSchedule(definition, source, watermark=now)
     return Change(placed(stored, timing_of(definition, cluster), now), recount=True)
 
 
-def updated(stored: StoredSchedule[D], definition: D, cluster: str, now: datetime) -> Change[D]:
-    """Another definition. A changed timing moves the watermark to now; a pause is kept."""
+def updated(stored: StoredSchedule, definition: Schedule, cluster: str, now: datetime) -> Change:
+    """Replace the definition. A changed timing moves the watermark to `now`; a pause is kept."""
     before, after = _readable_timing(stored, cluster), timing_of(definition, cluster)
     changed = replace(stored, definition=definition, retired_at=None, damage="")
     if before == after and stored.definition.enabled == definition.enabled:
         return Change(placed(changed, after, now), recount=stored.retired_at is not None)
     if before == after:
-        return _accounted(stored, changed, cluster, now)
-    return _closed(stored, changed, cluster, now, _passed_over_as(stored))
+        return _pause_accounted(stored, changed, cluster, now)
+    return _watermark_moved(stored, changed, cluster, now, _skip_reason(stored))
 
 
-def paused(stored: StoredSchedule[D], note: str, cluster: str, now: datetime) -> Change[D]:
-    """What is due already was due before the pause: the leader still decides it, as paused."""
+def paused(stored: StoredSchedule, note: str, cluster: str, now: datetime) -> Change:
+    """Pause the schedule. The leader later skips as paused the ticks that are already due."""
     after = replace(stored, paused=True, pause_note=note)
     return Change(placed(after, stored_timing(stored, cluster), now))
 
 
-def resumed(stored: StoredSchedule[D], cluster: str, now: datetime) -> Change[D]:
-    stored_timing(stored, cluster)  # a damaged one is not resumed
+def resumed(stored: StoredSchedule, cluster: str, now: datetime) -> Change:
+    """Resume the schedule; raise DamagedRow if its timing cannot be read."""
+    stored_timing(stored, cluster)
     after = replace(stored, paused=False, pause_note="")
-    return _accounted(stored, after, cluster, now)
+    return _pause_accounted(stored, after, cluster, now)
 
 
-def retired(stored: StoredSchedule[D], cluster: str, now: datetime) -> Change[D]:
-    """No more ticks; what was due and not begun is skipped."""
-    skipped = _passed(stored, cluster, now, _passed_over_as(stored))
+def retired(stored: StoredSchedule, cluster: str, now: datetime) -> Change:
+    """End the schedule; due ticks and runs that have not begun are skipped."""
+    skipped = _ticks_to_skip(stored, cluster, now, _skip_reason(stored))
     watermark = max(now, stored.watermark)
     after = replace(stored, watermark=watermark, next_tick=None, next_due_at=None)
     return Change(after, skipped, retire=True)
 
 
-def stored_timing(stored: StoredSchedule[D], cluster: str) -> Timing:
-    """The timing of a row; DamagedRow where it makes none."""
+def stored_timing(stored: StoredSchedule, cluster: str) -> Timing:
+    """The timing of a row; raise DamagedRow if it is invalid."""
     if stored.damage:
         raise DamagedRow(stored.damage)
     try:
         return timing_of(stored.definition, cluster)
     except InvalidArgument as error:
-        raise DamagedRow(f"schedule {stored.name!r} as it is stored: {error}") from None
+        raise DamagedRow(f"stored schedule {stored.name!r}: {error}") from None
 
 
-def _readable_timing(stored: StoredSchedule[D], cluster: str) -> Timing | None:
+def _readable_timing(stored: StoredSchedule, cluster: str) -> Timing | None:
     try:
         return stored_timing(stored, cluster)
     except DamagedRow:
         return None
 
 
-def _passed_over_as(stored: StoredSchedule[D]) -> SkipReason:
-    """What an operator's change does to due ticks; those of a pause would not have run anyway."""
+def _skip_reason(stored: StoredSchedule) -> SkipReason:
+    """Why an operator's change skips due ticks: `paused` if they would not have run anyway."""
     return SkipReason.PAUSED if stored.idle else SkipReason.OPERATOR
 
 
-def _accounted(
-    stored: StoredSchedule[D], after: StoredSchedule[D], cluster: str, now: datetime
-) -> Change[D]:
-    """The ticks of a pause that ends here are skipped as paused; those of no pause stay due."""
+def _pause_accounted(
+    stored: StoredSchedule, after: StoredSchedule, cluster: str, now: datetime
+) -> Change:
+    """Skip the ticks of a pause that ends with this change; all other ticks stay due."""
     if stored.idle and not after.idle:
-        return _closed(stored, after, cluster, now, SkipReason.PAUSED)
+        return _watermark_moved(stored, after, cluster, now, SkipReason.PAUSED)
     return Change(placed(after, timing_of(after.definition, cluster), now), recount=not after.idle)
 
 
-def _closed(
-    stored: StoredSchedule[D],
-    after: StoredSchedule[D],
+def _watermark_moved(
+    stored: StoredSchedule,
+    after: StoredSchedule,
     cluster: str,
     now: datetime,
     reason: SkipReason,
-) -> Change[D]:
-    """Move the watermark to now; the ticks passed over share one skipped row."""
-    skipped = _passed(stored, cluster, now, reason)
+) -> Change:
+    """Move the watermark to `now`, with one skipped row for the ticks before it."""
+    skipped = _ticks_to_skip(stored, cluster, now, reason)
     moved = replace(after, watermark=max(now, stored.watermark))
     return Change(placed(moved, timing_of(after.definition, cluster), now), skipped, recount=True)
 
 
-def _passed(
-    stored: StoredSchedule[D], cluster: str, now: datetime, reason: SkipReason
+def _ticks_to_skip(
+    stored: StoredSchedule, cluster: str, now: datetime, reason: SkipReason
 ) -> TickPlan | None:
     timing = _readable_timing(stored, cluster)
     if timing is None or stored.retired_at is not None:
@@ -210,17 +196,17 @@ def _passed(
 
 
 @dataclass(frozen=True, slots=True)
-class DueTicks(Generic[D]):
-    """The due ticks of one schedule, decided: written only if it still is as `before`."""
+class DueTicks:
+    """Decisions for the due ticks of one schedule, valid only while its row equals `before`."""
 
-    before: StoredSchedule[D]
-    after: StoredSchedule[D]
+    before: StoredSchedule
+    after: StoredSchedule
     steps: tuple[TickPlan, ...]
-    starts: tuple[datetime, ...]  # of each step, when its run is due: the tick, later by its jitter
+    starts: tuple[datetime, ...]  # per step, the due time of its run: the tick plus its jitter
 
     @property
     def due_at(self) -> datetime:
-        """The newest tick decided: none of this counts before the database's clock shows it."""
+        """The newest decided tick; the decisions must not be written before that database time."""
         return self.after.watermark
 
     @property
@@ -230,11 +216,11 @@ class DueTicks(Generic[D]):
 
 
 def due_ticks(
-    stored: StoredSchedule[D], timing: Timing, now: datetime, ahead: DueTicks[D] | None = None
-) -> DueTicks[D] | None:
-    """Decide what is due now; None if nothing is. `ahead` is what `decide_ahead` made of it."""
+    stored: StoredSchedule, timing: Timing, now: datetime, ahead: DueTicks | None = None
+) -> DueTicks | None:
+    """Decide the ticks due at `now`; None if there are none. `ahead` is from `decide_ahead`."""
     ahead = ahead or decide_ahead(stored, timing)
-    if ahead and _is_punctual(ahead, now):
+    if ahead and _is_on_time(ahead, now):
         return ahead
     decided = plan(
         timing,
@@ -252,8 +238,11 @@ def due_ticks(
     return DueTicks(stored, after, decided.steps, starts)
 
 
-def decide_ahead(stored: StoredSchedule[D], timing: Timing) -> DueTicks[D] | None:
-    """What `due_ticks` decides if it is asked in time, which is nearly always: no search."""
+def decide_ahead(stored: StoredSchedule, timing: Timing) -> DueTicks | None:
+    """The result of `due_ticks` if it is called on time, computed before the tick is due.
+
+    Nearly all ticks are on time, so their claim needs no search for missed ticks.
+    """
     tick = stored.next_tick
     if tick is None or stored.idle:
         return None
@@ -262,8 +251,8 @@ def decide_ahead(stored: StoredSchedule[D], timing: Timing) -> DueTicks[D] | Non
     return DueTicks(stored, after, (TickPlan(tick, tick, 1, None),), (timing.dispatch_at(tick),))
 
 
-def _is_punctual(ahead: DueTicks[D], now: datetime) -> bool:
-    """The one tick that was waited for is due, is not too old, and no other is due yet."""
+def _is_on_time(ahead: DueTicks, now: datetime) -> bool:
+    """Whether exactly the expected tick is due, and it is not too old."""
     tick, following = ahead.due_at, ahead.after.next_tick
     age_max = policy_of(ahead.before.definition).age_max
     return now - age_max <= tick <= now and (following is None or now < following)
@@ -271,7 +260,7 @@ def _is_punctual(ahead: DueTicks[D], now: datetime) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ClaimedTicks:
-    """Which schedules moved on, by id, and the steps that got their rows."""
+    """The ids of the schedules whose watermark moved, and the counts of the rows written."""
 
     now: datetime
     moved: frozenset[int]

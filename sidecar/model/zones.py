@@ -1,12 +1,12 @@
-"""Time zones as whole numbers: the offset at an instant, and the instant of a wall time.
+"""Time zones in whole seconds: the offset at an instant, and the instant of a wall time.
 
-Instants are Unix seconds. A wall time is written as the Unix seconds it would be in UTC, so that
-no naive datetime exists anywhere and arithmetic is exact. Guarantees: only names of the IANA
-database are accepted, never a path or this machine's own zone; `first_instant` never falls when
-the wall time rises, whatever the zone does.
+Instants are Unix seconds. A wall time is the number of Unix seconds that it would be in UTC, so no
+code needs a naive datetime, and arithmetic is exact. Guarantees: only names of the IANA database
+are accepted, never a path or the zone of this machine; `first_instant` never decreases while the
+wall time increases, in every zone.
 
-One property of the database is relied on (and tested): no zone changes its offset twice within
-two days.
+This module relies on one property of the database, which a test verifies: no zone changes its
+offset twice within two days.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 DAY_SECONDS = 86_400
 _SHAPE = re.compile(r"[A-Z][A-Z0-9_+-]*(/[A-Z0-9_+-]+){0,2}", re.IGNORECASE | re.ASCII)
-# Files that lie beside the zones: this machine's zone, a placeholder, and the POSIX default rule.
+# Other files in the zone folder, such as this machine's zone and the POSIX default rule.
 _NOT_ZONES = frozenset({"localtime", "factory", "posixrules", "leapseconds", "tzdata.zi"})
 _NOT_FOLDERS = ("posix/", "right/")  # copies of the database; `right` counts leap seconds
 _SECOND = timedelta(seconds=1)
@@ -33,7 +33,7 @@ class ZoneError(ValueError):
 
 
 def load_zone(name: str) -> ZoneInfo:
-    """The zone of that IANA name; one shared object per name."""
+    """The zone with that IANA name; one shared object per name."""
     if not name:
         raise ZoneError("empty; allowed is an IANA name such as Europe/Berlin or UTC")
     folded = name.lower()
@@ -47,19 +47,19 @@ def load_zone(name: str) -> ZoneInfo:
 
 
 def offset_at(zone: ZoneInfo, instant: int) -> int:
-    """Seconds the wall clock is ahead of UTC at that instant."""
+    """The offset of the wall clock from UTC at that instant, in seconds."""
     offset = datetime.fromtimestamp(instant, zone).utcoffset()
     return 0 if offset is None else offset // _SECOND
 
 
 def next_change(zone: ZoneInfo, start: int, end: int) -> int | None:
-    """The first instant in (start, end] with a new offset; these lie at most two days apart."""
+    """The first instant in (start, end] with a new offset; `end - start` is at most two days."""
     changed = offset_at(zone, start) != offset_at(zone, end)
     return change_between(zone, start, end) if changed else None
 
 
 def change_between(zone: ZoneInfo, start: int, end: int) -> int:
-    """The instant of a change that is known to lie in (start, end]."""
+    """The instant of the change in (start, end]; the caller knows that there is one."""
     before = offset_at(zone, start)
     while end - start > 1:
         middle = (start + end) // 2
@@ -71,15 +71,15 @@ def change_between(zone: ZoneInfo, start: int, end: int) -> int:
 
 
 def first_instant(zone: ZoneInfo, wall: int) -> int:
-    """When the clock on the wall first shows `wall`, or jumps over it."""
+    """The instant at which the wall clock first shows `wall` or jumps over it."""
     start, end = wall - DAY_SECONDS, wall + DAY_SECONDS
     before, after = offset_at(zone, start), offset_at(zone, end)
     if before == after:
         return wall - before
     change = change_between(zone, start, end)
     if wall < change + before:
-        return wall - before  # shown before the change; if shown again after it, that is later
-    return max(change, wall - after)  # jumped over: the instant of the jump itself
+        return wall - before  # shown before the change; a second time would be later
+    return max(change, wall - after)  # a wall time in the gap gives the instant of the change
 
 
 def furthest_shown(zone: ZoneInfo, instant: int) -> int:
@@ -92,7 +92,7 @@ def furthest_shown(zone: ZoneInfo, instant: int) -> int:
 
 
 def spans(zone: ZoneInfo, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """[start, end) cut where the offset changes: first instant, instant past the last, offset."""
+    """Split [start, end) at offset changes; yield start, end and offset of each part."""
     for chunk in range(start // _CHUNK, (end - 1) // _CHUNK + 1):
         for change in _changes(zone, chunk):
             if start < change < end:
@@ -103,7 +103,7 @@ def spans(zone: ZoneInfo, start: int, end: int) -> Iterator[tuple[int, int, int]
 
 @lru_cache(maxsize=2048)
 def _changes(zone: ZoneInfo, chunk: int) -> tuple[int, ...]:
-    """Every change of offset in one chunk of time, about a year."""
+    """All offset changes in one chunk of time, about a year."""
     found = []
     for start in range(chunk * _CHUNK - 1, (chunk + 1) * _CHUNK - 1, _STRIDE):
         change = next_change(zone, start, start + _STRIDE)

@@ -1,4 +1,4 @@
-"""Schedules: ticks for the leader, the catalogue for everybody, and the file that declares them."""
+"""Schedules: ticks of the leader, the catalogue of every pod, the sync of the config file."""
 
 from sidecar.scheduling.catalogue import Schedules
 from sidecar.scheduling.config_sync import ConfigSync

@@ -1,8 +1,8 @@
-"""The schedules of the cluster, for everybody: made, changed, paused, triggered, from any pod.
+"""The schedules of the cluster: any pod creates, changes, pauses and triggers them.
 
-Guarantees: bad input names its field and changes nothing (G11); a schedule belongs to the source
-that made it; every change holds the schedule while it is decided, so no tick falls between before
-and after (G4).
+Guarantees: invalid input is rejected with the name of its field and changes nothing (G11); only the
+source that created a schedule changes it; a change locks the schedule while it is decided, so no
+tick is lost or repeated between the old and the new definition (G4).
 """
 
 import asyncio
@@ -11,13 +11,15 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 
-from sidecar.config.work import Schedule
+from sidecar.hints import Hints
+from sidecar.model.definitions import Schedule
 from sidecar.model.duration import format_duration
 from sidecar.model.errors import FailedPrecondition, InvalidArgument, NotFound
 from sidecar.model.run import PAYLOAD_BYTES_MAX
 from sidecar.model.schedule import Timing
 from sidecar.model.stored_schedule import (
     Change,
+    StoredSchedule,
     created,
     paused,
     resumed,
@@ -25,12 +27,12 @@ from sidecar.model.stored_schedule import (
     stored_timing,
     updated,
 )
-from sidecar.scheduling.ports import Hints, ScheduleStore, Stored
+from sidecar.model.validation import check_name, check_size, check_text
+from sidecar.scheduling.ports import ScheduleStore
 from sidecar.scheduling.validation import checked
 
 BACKFILL_MAX = 1000
 PREVIEW_MAX = 1000
-TEXT_BYTES_MAX = 255
 
 
 class Schedules:
@@ -48,103 +50,106 @@ class Schedules:
         self._history_seconds = history_seconds
         self._checking = asyncio.Lock()
 
-    async def create(self, definition: Schedule) -> Stored:
+    async def create(self, definition: Schedule) -> StoredSchedule:
         await self._checked(definition)
 
-        def decide(now: datetime) -> Change[Schedule]:
+        def decide(now: datetime) -> Change:
             change = created(definition, "api", self._cluster, now)
             if change.after.next_tick is None:
-                raise _nothing_left(definition, now)
+                raise _never_ticks(definition, now)
             return change
 
         await self._store.create(definition.name, decide)
         return await self._changed(definition.name)
 
-    async def get(self, name: str) -> Stored:
-        return await self._store.get(_name(name))
+    async def get(self, name: str) -> StoredSchedule:
+        check_name("name", name)
+        return await self._store.get(name)
 
-    async def page(self, *, after: str, limit: int, include_retired: bool) -> Sequence[Stored]:
-        """By name, those after `after`."""
-        _text("page_token", after)
+    async def page(
+        self, *, after: str, limit: int, include_retired: bool
+    ) -> Sequence[StoredSchedule]:
+        """Return the schedules whose names are greater than `after`, ordered by name."""
+        check_text("page_token", after)
         return await self._store.page(after=after, limit=limit, include_retired=include_retired)
 
-    async def update(self, definition: Schedule) -> Stored:
+    async def update(self, definition: Schedule) -> StoredSchedule:
         await self._checked(definition)
 
-        def decide(stored: Stored, now: datetime) -> Change[Schedule]:
+        def decide(stored: StoredSchedule, now: datetime) -> Change:
             _only_api(stored)
             change = updated(stored, definition, self._cluster, now)
-            # An end in the past is a way to end it; an instant in the past is a mistake.
+            # An `end_at` in the past ends the schedule; a new `at` in the past is a mistake.
             moved = definition.at is not None and definition.at != stored.definition.at
             if moved and change.after.next_tick is None:
-                raise _nothing_left(definition, now)
+                raise _never_ticks(definition, now)
             return change
 
         await self._store.change(definition.name, decide)
         return await self._changed(definition.name)
 
     async def delete(self, name: str) -> None:
-        def decide(stored: Stored, now: datetime) -> Change[Schedule]:
+        def decide(stored: StoredSchedule, now: datetime) -> Change:
             _only_api(stored)
             return retired(stored, self._cluster, now)
 
-        await self._store.change(_name(name), decide)
+        check_name("name", name)
+        await self._store.change(name, decide)
         self._hints.notify("schedules")
         self._hints.notify("runs")
 
-    async def pause(self, name: str, note: str) -> Stored:
-        _text("note", note)
+    async def pause(self, name: str, note: str) -> StoredSchedule:
+        check_text("note", note)
 
-        def decide(stored: Stored, now: datetime) -> Change[Schedule]:
+        def decide(stored: StoredSchedule, now: datetime) -> Change:
             if stored.paused:
                 return Change(replace(stored, pause_note=note))
             return paused(stored, note, self._cluster, now)
 
-        await self._store.change(_name(name), decide)
+        check_name("name", name)
+        await self._store.change(name, decide)
         return await self._changed(name)
 
-    async def resume(self, name: str) -> Stored:
-        def decide(stored: Stored, now: datetime) -> Change[Schedule] | None:
+    async def resume(self, name: str) -> StoredSchedule:
+        def decide(stored: StoredSchedule, now: datetime) -> Change | None:
             return resumed(stored, self._cluster, now) if stored.paused else None
 
-        await self._store.change(_name(name), decide)
+        check_name("name", name)
+        await self._store.change(name, decide)
         return await self._changed(name)
 
     async def trigger(self, name: str, *, payload: bytes | None, request_id: str) -> int:
-        """Queue one run beside the ticks; the same request gives the same run."""
-        _text("request_id", request_id)
-        if payload is not None and len(payload) > PAYLOAD_BYTES_MAX:
-            raise InvalidArgument(
-                "payload", f"has {len(payload)} bytes; at most {PAYLOAD_BYTES_MAX}"
-            )
-        run_id = await self._store.trigger(
-            _name(name), payload=payload, request_id=request_id or None
-        )
+        """Queue one run in addition to the ticks; a repeated request ID returns the same run."""
+        check_text("request_id", request_id)
+        check_size("payload", payload or b"", PAYLOAD_BYTES_MAX)
+        check_name("name", name)
+        run_id = await self._store.trigger(name, payload=payload, request_id=request_id or None)
         self._hints.notify("runs")
         return run_id
 
     async def backfill(self, name: str, from_at: datetime, to_at: datetime) -> list[int]:
-        """Queue runs for the ticks in [from_at, to_at) that were passed over without a row.
+        """Queue runs for the ticks in [from_at, to_at) that have no row.
 
-        Those after the watermark are the leader's: it still gives each of them its one row (G4).
-        Those whose rows may have been pruned are refused: they may have run.
+        Ticks after the watermark are left out: the leader gives each of them its one row (G4).
+        A range whose rows may have been pruned is refused: its ticks may have run.
         """
         if from_at >= to_at:
             raise InvalidArgument("to_at", "must be after from_at")
 
-        def decide(stored: Stored, now: datetime) -> Sequence[datetime]:
+        def decide(stored: StoredSchedule, now: datetime) -> Sequence[datetime]:
             if to_at > now:
                 raise InvalidArgument("to_at", "must not be in the future")
             self._check_history(stored, from_at, to_at, now)
             until = min(to_at, stored.watermark + datetime.resolution)
             return _ticks_between(stored_timing(stored, self._cluster), from_at, until)
 
-        run_ids = await self._store.backfill(_name(name), decide)
+        check_name("name", name)
+        run_ids = await self._store.backfill(name, decide)
         self._hints.notify("runs")
         return run_ids
 
     def _check_history(
-        self, stored: Stored, from_at: datetime, to_at: datetime, now: datetime
+        self, stored: StoredSchedule, from_at: datetime, to_at: datetime, now: datetime
     ) -> None:
         kept_from = now - timedelta(seconds=self._history_seconds)
         lived_from = max(from_at, stored.created_at or from_at)
@@ -158,11 +163,12 @@ class Schedules:
     async def preview(
         self, target: str | Schedule, *, count: int, after: datetime | None
     ) -> list[datetime]:
-        """The next ticks of a stored schedule, or of a definition that need not be stored."""
+        """Return the next ticks of a stored schedule, or of a definition that is not stored."""
         if not 1 <= count <= PREVIEW_MAX:
             raise InvalidArgument("n", f"must be between 1 and {PREVIEW_MAX}")
         if isinstance(target, str):
-            stored = await self._store.get(_name(target))
+            check_name("name", target)
+            stored = await self._store.get(target)
             if stored.retired_at is not None:
                 raise NotFound(f"there is no schedule {target!r}")
             timing = stored_timing(stored, self._cluster)
@@ -172,17 +178,19 @@ class Schedules:
         return list(islice(timing.ticks(start, _END), count))
 
     async def _checked(self, definition: Schedule) -> Timing:
-        """In a thread: to apply a schema may take seconds, and pings must not wait for it. One at
-        a time: others need threads too."""
+        """Check in a thread, because a schema may take seconds to apply and must not delay pings.
+
+        One check runs at a time, so that threads remain for other work.
+        """
         async with self._checking:
             return await asyncio.to_thread(checked, definition, self._cluster)
 
-    async def _changed(self, name: str) -> Stored:
+    async def _changed(self, name: str) -> StoredSchedule:
         self._hints.notify("schedules")
         return await self._store.get(name)
 
 
-def _nothing_left(definition: Schedule, now: datetime) -> InvalidArgument:
+def _never_ticks(definition: Schedule, now: datetime) -> InvalidArgument:
     if not definition.at and definition.end_at and definition.end_at > now:
         return InvalidArgument("schedule.end_at", "there is no tick between now and then")
     field = "schedule.at" if definition.at else "schedule.end_at"
@@ -201,22 +209,8 @@ def _ticks_between(timing: Timing, from_at: datetime, to_at: datetime) -> list[d
     return list(timing.ticks(before_first, last))
 
 
-def _only_api(stored: Stored) -> None:
+def _only_api(stored: StoredSchedule) -> None:
     if stored.source != "api":
         raise FailedPrecondition(
             f"schedule {stored.name!r} belongs to the configuration file: change it there"
         )
-
-
-def _name(name: str) -> str:
-    if not name:
-        raise InvalidArgument("name", "is empty")
-    return _text("name", name)
-
-
-def _text(field: str, text: str) -> str:
-    if len(text.encode()) > TEXT_BYTES_MAX:
-        raise InvalidArgument(field, f"is longer than {TEXT_BYTES_MAX} bytes")
-    if "\0" in text:
-        raise InvalidArgument(field, "holds a NUL character")
-    return text

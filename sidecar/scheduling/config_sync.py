@@ -1,16 +1,19 @@
-"""The file declares schedules: what it names is made or changed, what it no longer names is
-retired.
+"""Applies the schedules of the config file: creates and updates those that it declares, and retires
+those that it no longer declares.
 
-Guarantees: schedules of the API are never touched, a clash of names is told and the rest goes on,
-and what the file names is made once the API's is gone; an older file is never applied over a newer
-one that some runner still has, whichever runner reads its file first; what stays the same keeps its
-watermark, so that no tick is lost or repeated by a reload.
+Guarantees:
+- a schedule of the API is never changed; a name clash is logged and the other schedules are
+  applied; the clashing one is created once the API's schedule is deleted;
+- an older file is never applied over a newer one that some runner still has, in whatever order the
+  runners read their files;
+- an unchanged schedule keeps its watermark, so a reload neither loses nor repeats a tick.
 
-Which of two files is newer: the one with the higher revision; of one revision, the one loaded first
-later, where changing a running runner's file counts as a load. A newer file of which this runner
-saw no sign of life for GONE_SECONDS, while Postgres answered all the time, is nobody's: then the
-file of the living applies, whatever its revision. So a rollback, or a reinstallation that counts
-its revisions from 1 again, is not ignored for ever.
+The newer of two files is the one with the higher revision. If the revisions are equal, it is the
+one that was first loaded later; changing the file of a running runner counts as a load. Each runner
+marks its file as seen, again and again. If this runner finds no new mark of a newer file for
+GONE_SECONDS, while Postgres answered the whole time, the newer file is abandoned and this runner's
+file is applied, whatever its revision. So a rollback, or a reinstallation whose revisions start at
+1 again, is not ignored for ever.
 """
 
 import asyncio
@@ -22,10 +25,18 @@ from datetime import datetime
 
 import structlog
 
-from sidecar.config.work import Schedule
+from sidecar.hints import Hints
+from sidecar.model.definitions import Schedule
 from sidecar.model.errors import SidecarError
-from sidecar.model.stored_schedule import Change, ConfigLoad, created, retired, updated
-from sidecar.scheduling.ports import ConfigStore, Hints, Stored
+from sidecar.model.stored_schedule import (
+    Change,
+    ConfigLoad,
+    StoredSchedule,
+    created,
+    retired,
+    updated,
+)
+from sidecar.scheduling.ports import ConfigStore
 
 log = structlog.get_logger()
 
@@ -38,7 +49,7 @@ _FIELDS = sorted(field.name for field in dataclasses.fields(Schedule))
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What one file says."""
+    """The content of one file."""
 
     schedules: tuple[Schedule, ...]
     revision: int
@@ -52,8 +63,8 @@ class Declared:
 
 
 @dataclass(frozen=True, slots=True)
-class _Newer:
-    """A newer file stands: its last sign of life, and since when there was no other."""
+class _NewerFile:
+    """The last mark of the newer file that is applied, and the loop time when it was first read."""
 
     seen_at: datetime
     since: float
@@ -73,21 +84,22 @@ class ConfigSync:
         self._cluster = cluster
         self._gone_seconds = gone_seconds
         self._declared: Declared | None = None
-        self._anew = False  # the file was changed, and nobody was told yet
-        self._newer: _Newer | None = None
-        self._refused: Declared | None = None  # told once, though it is tried again and again
-        self._clashing: frozenset[str] = frozenset()  # the API has one of this name: the same
+        self._file_changed = False  # since the last successful `apply_config`
+        self._newer: _NewerFile | None = None
+        # A refusal and a clash are logged once, though the file is applied repeatedly.
+        self._refused: Declared | None = None
+        self._clashing: frozenset[str] = frozenset()
         self._changed = asyncio.Event()
 
     def declare(self, schedules: Sequence[Schedule], revision: int) -> None:
-        """A file was read, at the start or anew; `run` applies it."""
+        """Set the file that `run` applies: the one read at the start, or a changed one."""
         declared = Declared.of(schedules, revision)
-        self._anew = self._anew or self._declared not in (None, declared)
+        self._file_changed = self._file_changed or self._declared not in (None, declared)
         self._declared = declared
         self._changed.set()
 
     async def run(self) -> None:
-        """Apply what was declared, and go on saying that this runner has it."""
+        """Apply the declared file, and keep marking it as seen by this runner."""
         applied = False
         while True:
             if self._changed.is_set():
@@ -99,7 +111,7 @@ class ConfigSync:
             except SidecarError as error:
                 log.warning("config_not_applied", problem=str(error))
                 applied = False
-            except Exception:  # whatever a file holds, it must not end the process
+            except Exception:  # no content of a file may end the process
                 log.exception("config_not_applied")
                 applied = False
             try:
@@ -109,96 +121,100 @@ class ConfigSync:
                 continue
 
     async def sync(self, schedules: Sequence[Schedule], revision: int) -> bool:
-        """Apply this file now; False if a newer one stands."""
+        """Apply this file now; False if a newer one is applied."""
         return await self._apply(Declared.of(schedules, revision))
 
     async def _refreshed(self, declared: Declared, *, applied: bool) -> bool:
-        if applied and await self._stands(declared):
+        if applied and await self._is_current(declared):
             return True
         return await self._apply(declared)
 
-    async def _stands(self, declared: Declared) -> bool:
-        """Whether there is nothing to apply, a name that is free by now included.
+    async def _is_current(self, declared: Declared) -> bool:
+        """Return whether the file is applied already and no clashing name has become free.
 
-        Only asked: to apply a file holds every schedule that it names, and their ticks wait.
+        This check saves needless applies: an apply locks every schedule of the file, and their
+        ticks wait for it.
         """
         if self._clashing - await self._store.names_of_api(self._clashing):
             return False
         return await self._store.config_seen(declared.digest, declared.revision)
 
     async def _apply(self, declared: Declared) -> bool:
-        changes: list[Change[Schedule]] = []
+        changes: list[Change] = []
 
-        def decide(stored: Sequence[Stored], now: datetime) -> Sequence[Change[Schedule]]:
+        def decide(stored: Sequence[StoredSchedule], now: datetime) -> Sequence[Change]:
             changes[:] = self._decided(declared, stored, now)
             return changes
 
-        # Forgotten if this fails: a watch with gaps shows nothing.
+        # Reset in case this fails: after a gap, a missing mark does not prove that a file is
+        # abandoned.
         newer, self._newer = self._newer, None
         load = ConfigLoad(
             declared.digest,
             declared.revision,
             tuple(schedule.name for schedule in declared.schedules),
-            anew=self._anew,
+            anew=self._file_changed,
             abandoned=newer.seen_at if newer and self._is_gone(newer) else None,
         )
         seen_at = await self._store.apply_config(load, decide)
-        self._anew, applied = False, seen_at is None
+        self._file_changed, applied = False, seen_at is None
         if seen_at is not None:
             known = newer and newer.seen_at == seen_at
-            self._newer = newer if known else _Newer(seen_at, _now())
+            self._newer = newer if known else _NewerFile(seen_at, _now())
         if changes and applied:
             log.info("config_applied", revision=declared.revision, changed=len(changes))
             self._hints.notify("schedules")
         elif not applied and declared != self._refused:
-            log.info("config_not_applied", revision=declared.revision, problem="a newer one stands")
+            problem = "a newer file is applied"
+            log.info("config_not_applied", revision=declared.revision, problem=problem)
             self._refused = declared
         return applied
 
-    def _is_gone(self, newer: "_Newer") -> bool:
+    def _is_gone(self, newer: _NewerFile) -> bool:
         return _now() - newer.since >= self._gone_seconds
 
     def _decided(
-        self, declared: Declared, stored: Sequence[Stored], now: datetime
-    ) -> list[Change[Schedule]]:
-        standing = {s.name: s for s in stored}
+        self, declared: Declared, stored: Sequence[StoredSchedule], now: datetime
+    ) -> list[Change]:
+        existing = {s.name: s for s in stored}
         wanted = {schedule.name for schedule in declared.schedules}
-        self._tell_clashes(
+        self._log_clashes(
             frozenset(s.name for s in stored if s.source == "api" and s.retired_at is None)
         )
         changes = [
             change
             for schedule in declared.schedules
-            if (change := self._wanted(standing.get(schedule.name), schedule, now))
+            if (change := self._wanted(existing.get(schedule.name), schedule, now))
         ]
         gone = (s for s in stored if s.source == "config" and s.retired_at is None)
         return changes + [retired(s, self._cluster, now) for s in gone if s.name not in wanted]
 
-    def _tell_clashes(self, clashing: frozenset[str]) -> None:
+    def _log_clashes(self, clashing: frozenset[str]) -> None:
         for name in sorted(clashing - self._clashing):
             log.error(
                 "schedule_name_clash",
                 schedule=name,
-                problem="the API made one of this name: delete that, or rename the one in the file",
+                problem="the API has a schedule of this name: delete it, or rename the file's",
             )
         self._clashing = clashing
 
     def _wanted(
-        self, standing: Stored | None, schedule: Schedule, now: datetime
-    ) -> Change[Schedule] | None:
-        if standing is None:
+        self, existing: StoredSchedule | None, schedule: Schedule, now: datetime
+    ) -> Change | None:
+        if existing is None:
             return created(schedule, "config", self._cluster, now)
-        if standing.source == "api" and standing.retired_at is not None:
-            # Another one of the same name: what that one missed is none of its business. What was
-            # passed over by its retirement has its rows, also if the clock was set back since.
-            start = max(now, standing.watermark)
+        if existing.source == "api" and existing.retired_at is not None:
+            # The new schedule only shares the name: it does not catch up on the ticks that the
+            # retired one missed. Ticks up to the retired one's watermark have their rows, even if
+            # the clock was set back since; hence the maximum.
+            start = max(now, existing.watermark)
             fresh = created(schedule, "config", self._cluster, start)
-            return replace(fresh, after=replace(fresh.after, id=standing.id))
-        if standing.source == "api":
+            return replace(fresh, after=replace(fresh.after, id=existing.id))
+        if existing.source == "api":
             return None
-        if standing.definition == schedule and standing.retired_at is None:
+        if existing.definition == schedule and existing.retired_at is None:
             return None
-        return updated(standing, schedule, self._cluster, now)
+        return updated(existing, schedule, self._cluster, now)
 
 
 def _now() -> float:

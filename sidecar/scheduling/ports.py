@@ -1,44 +1,50 @@
-"""What scheduling needs from outside: the table of schedules, and hints."""
+"""The stores that scheduling depends on: the tables of schedules and of runs."""
 
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Protocol
 
-from sidecar.config.work import Schedule
+from sidecar.model.run_records import Cancellation, Claim, Contender, Recorded, Redelivered
+from sidecar.model.schedule import SkipReason
 from sidecar.model.stored_schedule import Change, ClaimedTicks, ConfigLoad, DueTicks, StoredSchedule
 from sidecar.model.term import Term
 
-Stored = StoredSchedule[Schedule]
 
+class RunStore(Protocol):
+    """Methods raise Fenced if the epoch is old, StoreUnavailable if Postgres does not answer."""
 
-class Subscription(Protocol):
-    async def wait(self, timeout: float) -> bool: ...
-
-
-class Hints(Protocol):
-    def notify(self, topic: str, detail: str = "") -> None: ...
-    def subscribe(self, topic: str) -> Subscription: ...
-    def unsubscribe(self, topic: str, subscription: Any) -> None: ...
+    async def requeue(self, term: Term, *, known: Collection[int] | None = None) -> Redelivered: ...
+    async def expire(self, term: Term) -> list[Recorded]: ...
+    async def claim(self, term: Term, *, limit: int, admitted: Sequence[int] = ()) -> Claim: ...
+    async def contended(self, term: Term) -> list[Contender]: ...
+    async def skip(
+        self, term: Term, run_ids: Sequence[int], reason: SkipReason, cause: str
+    ) -> list[Recorded]: ...
+    async def ask_replacement(self, term: Term, run_ids: Sequence[int]) -> None: ...
+    async def cancellations(self, term: Term) -> list[Cancellation]: ...
+    async def prune(self, term: Term, *, keep_seconds: float, limit: int) -> int: ...
 
 
 class TickStore(Protocol):
     async def upcoming(
         self, term: Term, *, horizon_seconds: float, limit: int
-    ) -> tuple[datetime, list[Stored]]: ...
-    async def claim_ticks(self, term: Term, due: Sequence[DueTicks[Schedule]]) -> ClaimedTicks: ...
+    ) -> tuple[datetime, list[StoredSchedule]]: ...
+    async def claim_ticks(self, term: Term, due: Sequence[DueTicks]) -> ClaimedTicks: ...
 
 
 class ScheduleStore(Protocol):
     async def now(self) -> datetime: ...
-    async def get(self, name: str) -> Stored: ...
-    async def page(self, *, after: str, limit: int, include_retired: bool) -> Sequence[Stored]: ...
-    async def create(self, name: str, decide: Callable[[datetime], Change[Schedule]]) -> None: ...
+    async def get(self, name: str) -> StoredSchedule: ...
+    async def page(
+        self, *, after: str, limit: int, include_retired: bool
+    ) -> Sequence[StoredSchedule]: ...
+    async def create(self, name: str, decide: Callable[[datetime], Change]) -> None: ...
     async def change(
-        self, name: str, decide: Callable[[Stored, datetime], Change[Schedule] | None]
+        self, name: str, decide: Callable[[StoredSchedule, datetime], Change | None]
     ) -> None: ...
     async def trigger(self, name: str, *, payload: bytes | None, request_id: str | None) -> int: ...
     async def backfill(
-        self, name: str, decide: Callable[[Stored, datetime], Sequence[datetime]]
+        self, name: str, decide: Callable[[StoredSchedule, datetime], Sequence[datetime]]
     ) -> list[int]: ...
 
 
@@ -46,12 +52,12 @@ class ConfigStore(Protocol):
     async def apply_config(
         self,
         load: ConfigLoad,
-        decide: Callable[[Sequence[Stored], datetime], Sequence[Change[Schedule]]],
+        decide: Callable[[Sequence[StoredSchedule], datetime], Sequence[Change]],
     ) -> datetime | None:
-        """Apply a file; if a newer one stands, change nothing and tell its last sign of life."""
+        """Apply a file; if a newer one is applied, change nothing and return its last mark."""
 
     async def config_seen(self, digest: str, revision: int) -> bool:
-        """Say that this runner has the file; whether it is the one that stands."""
+        """Mark the file as seen by this runner; return whether it is the applied one."""
 
     async def names_of_api(self, names: Collection[str]) -> frozenset[str]:
-        """Those of these names under which the API has a schedule."""
+        """Return those of these names that belong to a schedule of the API."""

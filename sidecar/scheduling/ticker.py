@@ -1,11 +1,12 @@
-"""Leader only: due ticks become runs, once each.
+"""Runs on the leader only: turns due ticks into runs, once each.
 
 Guarantees:
-- every tick of the group's schedules gets exactly one row, whatever dies and whoever else leads
-  meanwhile (G4): the watermark moves in the statement that writes the rows, guarded by the epoch
-  (G3);
-- the database's clock decides what is due; ours only says when to ask, exactly at the next tick;
-- hints and look-ups only save time: a lost hint delays a changed schedule by LOOK_SECONDS.
+- every tick of the group's schedules gets exactly one row, whichever process crashes and whichever
+  other leader writes at the same time (G4): one statement moves the watermark and writes the rows,
+  and it is guarded by the epoch (G3);
+- the database clock decides what is due; the local clock only decides when to ask: exactly at the
+  next tick;
+- hints and polls only reduce latency: a lost hint delays a changed schedule by POLL_SECONDS.
 """
 
 import asyncio
@@ -18,40 +19,41 @@ from math import inf
 import structlog
 
 from sidecar import metrics
-from sidecar.config.work import Schedule
+from sidecar.execution.authority import Authority, until_draining
+from sidecar.hints import Hints, Subscription
 from sidecar.model.database_clock import DatabaseClock
-from sidecar.model.draining import until_draining
 from sidecar.model.errors import Fenced, InvalidArgument, StoreRefused, StoreUnavailable
 from sidecar.model.schedule import Timing, timing_of
-from sidecar.model.stored_schedule import DueTicks, decide_ahead, due_ticks
-from sidecar.model.term import Tenure
-from sidecar.scheduling.ports import Hints, Stored, Subscription, TickStore
+from sidecar.model.stored_schedule import DueTicks, StoredSchedule, decide_ahead, due_ticks
+from sidecar.model.term import LossReason
+from sidecar.scheduling.ports import TickStore
 
 log = structlog.get_logger()
 
-LOOK_SECONDS = 10.0
-HORIZON_SECONDS = 15.0  # beyond the next look, so that no tick falls between two
-BOOK_MAX = 1000  # schedules looked at ahead of time
-# Per transaction, of many schedules: the first few are on their way while the others follow.
+POLL_SECONDS = 10.0
+HORIZON_SECONDS = 15.0  # longer than POLL_SECONDS, so that no tick falls between two polls
+UPCOMING_MAX = 1000  # schedules kept in memory
+# Ticks per transaction, across schedules. The first transaction is small, so that its runs start
+# while the others are written.
 BATCH_TICKS = (64, 250)
 RETRY_SECONDS = (0.1, 2.0)
-_EARLY_SECONDS = 0.001
-# What can be decided before it is due is; a little at a time, only if there is time, and not while
-# the runs of the last ticks are on their way: those come first.
-AHEAD_AT_ONCE = 20
-AHEAD_SECONDS = 0.05
-REST_SECONDS = 1.0  # or half of the time until the next tick
+_WAKE_MARGIN_SECONDS = 0.001
+# The next tick of a schedule is decided before it is due: in small batches, only when there is
+# enough idle time, and not right after a claim, because the runs just claimed come first.
+AHEAD_BATCH = 20
+AHEAD_MIN_IDLE_SECONDS = 0.05
+AHEAD_DELAY_SECONDS = 1.0  # after a claim; at most half of the time from it to the next tick
 
 
 @dataclass(slots=True)
 class _Entry:
-    stored: Stored
+    stored: StoredSchedule
     timing: Timing
-    ahead: DueTicks[Schedule] | None = None
+    ahead: DueTicks | None = None
 
 
-class _Book:
-    """The schedules that are due soon: a heap of (next look, id) over what is known of them."""
+class _UpcomingSchedules:
+    """The schedules that are due soon, and a heap of their (next_due_at, id)."""
 
     def __init__(self, cluster: str) -> None:
         self._cluster = cluster
@@ -59,7 +61,7 @@ class _Book:
         self._heap: list[tuple[datetime, int]] = []
         self._undecided: list[_Entry] = []
 
-    def replace_all(self, found: list[Stored]) -> None:
+    def replace_all(self, found: list[StoredSchedule]) -> None:
         known, self._entries = self._entries, {}
         for stored in found:
             before = known.get(stored.id)
@@ -70,7 +72,7 @@ class _Book:
             else:
                 continue
             _show_next(stored)
-        # The soonest comes last.
+        # Entries are taken from the end, so the soonest is last.
         self._undecided = [e for e in reversed(self._entries.values()) if e.ahead is None]
         self._heap = [
             (e.stored.next_due_at, i) for i, e in self._entries.items() if e.stored.next_due_at
@@ -80,9 +82,9 @@ class _Book:
     def next_due_at(self) -> datetime | None:
         return self._heap[0][0] if self._heap else None
 
-    def due(self, now: datetime, ticks_max: int) -> list[DueTicks[Schedule]]:
-        """Take out what is due, at most one transaction's worth."""
-        found: list[DueTicks[Schedule]] = []
+    def pop_due(self, now: datetime, ticks_max: int) -> list[DueTicks]:
+        """Remove and return what is due, up to `ticks_max` ticks but at least one schedule."""
+        found: list[DueTicks] = []
         steps = 0
         while self._heap and self._heap[0][0] <= now:
             entry = self._entries[self._heap[0][1]]
@@ -95,35 +97,38 @@ class _Book:
                 found.append(ticks)
         return found
 
-    def decide_some(self) -> bool:
-        """Decide for a few what their next tick will be; False if there was nothing to do."""
-        some, self._undecided = self._undecided[-AHEAD_AT_ONCE:], self._undecided[:-AHEAD_AT_ONCE]
-        for entry in some:
+    def decide_batch_ahead(self) -> bool:
+        """Decide the next tick of up to AHEAD_BATCH schedules; False if none was undecided."""
+        batch, self._undecided = self._undecided[-AHEAD_BATCH:], self._undecided[:-AHEAD_BATCH]
+        for entry in batch:
             entry.ahead = decide_ahead(entry.stored, entry.timing)
-        return bool(some)
+        return bool(batch)
 
-    def put_back(self, stored: Stored) -> None:
+    def push(self, stored: StoredSchedule) -> None:
+        """Add a schedule again that `pop_due` removed."""
         entry = self._entries[stored.id] = _Entry(stored, self._entries[stored.id].timing)
         self._undecided.append(entry)
         _show_next(stored)
         if stored.next_due_at is not None:
             heappush(self._heap, (stored.next_due_at, stored.id))
 
-    def _timing(self, stored: Stored, known: _Entry | None) -> Timing | None:
+    def _timing(self, stored: StoredSchedule, known: _Entry | None) -> Timing | None:
         if known and known.stored.version == stored.version:
             return known.timing
         try:
             return timing_of(stored.definition, self._cluster)
         except InvalidArgument as error:
-            # For instance a zone that this machine's database lacks: the others go on.
+            # For example, the time zone database of this machine lacks the zone. One unusable
+            # schedule must not stop the others.
             log.warning("schedule_unusable", schedule=stored.name, problem=str(error))
             return None
 
 
 class Ticker:
-    """`queued` is called when runs were added: the dispatcher wakes without a round trip.
+    """Turns the due ticks of a group into runs.
 
-    `changed` is called with the group when a hint says that schedules were.
+    `queued` is called with the group after runs were added, so that the dispatcher wakes without a
+    round trip. `changed` is called with the group when a hint reports changed schedules.
     """
 
     def __init__(
@@ -141,123 +146,133 @@ class Ticker:
         self._queued = queued
         self._changed = changed
 
-    async def lead(self, tenure: Tenure) -> None:
+    async def lead(self, authority: Authority) -> None:
         """Turn ticks into runs until cancelled or draining."""
         subscription = self._hints.subscribe("schedules")
         try:
-            await until_draining(tenure, self._tick_along(tenure, subscription))
+            await until_draining(authority, self._claim_ticks(authority, subscription))
         except Fenced:
             metrics.FENCED_WRITES.labels("tick").inc()
-            tenure.fenced()
+            authority.revoke(LossReason.FENCED)
         finally:
             self._hints.unsubscribe("schedules", subscription)
 
-    async def _tick_along(self, tenure: Tenure, changes: Subscription) -> None:
-        turn = _Turn(self._store, tenure, _Book(self._cluster))
+    async def _claim_ticks(self, authority: Authority, changes: Subscription) -> None:
+        claimer = _TickClaimer(self._store, authority, _UpcomingSchedules(self._cluster))
         pause = RETRY_SECONDS[0]
         while True:
             try:
-                if await turn.take():
-                    self._queued(tenure.term.group)
+                if await claimer.claim_or_poll():
+                    self._queued(authority.term.group)
                 pause = RETRY_SECONDS[0]
-                nap = turn.seconds_idle()
-                if nap > AHEAD_SECONDS:
-                    nap = min(nap, turn.decide_some(nap))
+                idle_seconds = claimer.idle_seconds()
+                if idle_seconds > AHEAD_MIN_IDLE_SECONDS:
+                    idle_seconds = min(idle_seconds, claimer.decide_ahead(idle_seconds))
             except (StoreUnavailable, StoreRefused) as error:
-                log.warning("ticks_wait_for_postgres", group=tenure.term.group, problem=str(error))
-                turn.look_again()
-                nap, pause = pause, min(pause * 2, RETRY_SECONDS[1])
-            if await changes.wait(nap):
-                turn.look_again()
-                self._changed(tenure.term.group)
+                log.warning(
+                    "ticks_wait_for_postgres", group=authority.term.group, problem=str(error)
+                )
+                claimer.request_poll()
+                idle_seconds, pause = pause, min(pause * 2, RETRY_SECONDS[1])
+            if await changes.wait(idle_seconds):
+                claimer.request_poll()
+                self._changed(authority.term.group)
 
 
-class _Turn:
-    """One look at the book: read it anew if it is old, claim what is due."""
+class _TickClaimer:
+    """Claims the due ticks of one term, and polls the store for the upcoming schedules."""
 
-    def __init__(self, store: TickStore, tenure: Tenure, book: _Book) -> None:
+    def __init__(
+        self, store: TickStore, authority: Authority, upcoming: _UpcomingSchedules
+    ) -> None:
         self._store = store
-        self._tenure = tenure
-        self._book = book
+        self._authority = authority
+        self._upcoming = upcoming
         self._clock = DatabaseClock()
         self._loop = asyncio.get_running_loop()
-        self._look_at = self._loop.time()
+        self._poll_at = self._loop.time()
         self._batch = BATCH_TICKS[0]
         self._claimed_at = -inf
 
-    def look_again(self) -> None:
-        self._look_at = self._loop.time()
+    def request_poll(self) -> None:
+        self._poll_at = self._loop.time()
 
-    def seconds_idle(self) -> float:
-        """Until the next tick or the next look."""
+    def idle_seconds(self) -> float:
+        """Return the time until the next tick or the next poll."""
         now = self._loop.time()
-        if not self._tenure.trusted:
+        if not self._authority.trusted:
             return RETRY_SECONDS[0]
-        until_look = max(0.0, self._look_at - now)
-        due_at = self._book.next_due_at()
+        until_poll = max(0.0, self._poll_at - now)
+        due_at = self._upcoming.next_due_at()
         if due_at is None:
-            return until_look
-        # A hair later than its time: asked too early, the database would claim nothing.
-        return min(until_look, self._clock.seconds_until(due_at, now) + _EARLY_SECONDS)
+            return until_poll
+        # The margin avoids asking too early, when the database would claim nothing.
+        return min(until_poll, self._clock.seconds_until(due_at, now) + _WAKE_MARGIN_SECONDS)
 
-    def decide_some(self, idle_seconds: float) -> float:
-        """Decide a little ahead; how long until more can be decided."""
+    def decide_ahead(self, idle_seconds: float) -> float:
+        """Decide a batch ahead of time; return the time until the next batch may be decided."""
         since_claim = self._loop.time() - self._claimed_at
-        rest = min(REST_SECONDS, (since_claim + idle_seconds) / 2) - since_claim
-        if rest > _EARLY_SECONDS:  # less may be nothing but what a sum of floats leaves
-            return rest
-        return 0.0 if self._book.decide_some() else inf
+        delay = min(AHEAD_DELAY_SECONDS, (since_claim + idle_seconds) / 2) - since_claim
+        if delay > _WAKE_MARGIN_SECONDS:  # a shorter delay may only be a rounding error
+            return delay
+        return 0.0 if self._upcoming.decide_batch_ahead() else inf
 
-    async def take(self) -> bool:
-        """Whether runs were added. What is known to be due goes before a look, unless for long."""
-        overdue = self._loop.time() - self._look_at
-        if overdue < HORIZON_SECONDS - LOOK_SECONDS and (due := self._due()):
+    async def claim_or_poll(self) -> bool:
+        """Claim due ticks, or poll; True if runs were added.
+
+        Due ticks come before a poll, unless the poll is so late that schedules may be missing.
+        """
+        late = self._loop.time() - self._poll_at
+        if late < HORIZON_SECONDS - POLL_SECONDS and (due := self._pop_due()):
             return await self._claim(due)
-        if overdue >= 0:
-            await self._look()
+        if late >= 0:
+            await self._poll()
         return False
 
-    def _due(self) -> list[DueTicks[Schedule]]:
-        if not self._tenure.trusted or self._book.next_due_at() is None:
+    def _pop_due(self) -> list[DueTicks]:
+        if not self._authority.trusted or self._upcoming.next_due_at() is None:
             return []
-        due = self._book.due(self._clock.time(self._loop.time()), self._batch)
+        due = self._upcoming.pop_due(self._clock.time(self._loop.time()), self._batch)
         self._batch = BATCH_TICKS[1] if due else BATCH_TICKS[0]
         return due
 
-    async def _look(self) -> None:
+    async def _poll(self) -> None:
         asked = self._loop.time()
         now, found = await self._store.upcoming(
-            self._tenure.term, horizon_seconds=HORIZON_SECONDS, limit=BOOK_MAX + 1
+            self._authority.term, horizon_seconds=HORIZON_SECONDS, limit=UPCOMING_MAX + 1
         )
         self._clock.learn(now, asked=asked, answered=self._loop.time())
-        self._book.replace_all(found)
-        self._look_at = self._loop.time() + LOOK_SECONDS
-        if len(found) > BOOK_MAX and (last := found[-1].next_due_at):
-            # There are more than the book holds: it is complete only up to here.
-            self._look_at = self._loop.time() + self._clock.seconds_until(last, self._loop.time())
+        self._upcoming.replace_all(found)
+        self._poll_at = self._loop.time() + POLL_SECONDS
+        if len(found) > UPCOMING_MAX and (last := found[-1].next_due_at):
+            # There are more schedules than were read: the list is complete only up to this one.
+            self._poll_at = self._loop.time() + self._clock.seconds_until(last, self._loop.time())
 
-    async def _claim(self, due: list[DueTicks[Schedule]]) -> bool:
+    async def _claim(self, due: list[DueTicks]) -> bool:
         asked = self._loop.time()
         try:
-            claimed = await self._store.claim_ticks(self._tenure.term, due)
+            claimed = await self._store.claim_ticks(self._authority.term, due)
         except (StoreUnavailable, StoreRefused):
-            self.look_again()  # what stands there now says whether it was committed
+            self.request_poll()  # the stored watermark shows whether the claim was committed
             raise
         self._claimed_at = self._loop.time()
         self._clock.learn(claimed.now, asked=asked, answered=self._claimed_at)
         for ticks in due:
             if ticks.before.id in claimed.moved:
-                self._book.put_back(ticks.after)
+                self._upcoming.push(ticks.after)
             elif ticks.due_at > claimed.now:
-                self._book.put_back(ticks.before)  # too early: our clock is ahead
+                self._upcoming.push(ticks.before)  # too early: the local clock is ahead
             else:
-                self.look_again()  # it was changed meanwhile
+                self.request_poll()  # the schedule was changed since the last poll
         for reason, count in claimed.skipped:
             metrics.TICKS.labels("skipped", reason.value).inc(count)
         return claimed.queued > 0
 
 
-def _show_next(stored: Stored) -> None:
-    """At once; what is not due soon, paused or over is shown by the dead man's switch."""
+def _show_next(stored: StoredSchedule) -> None:
+    """Set the metric of the next run at once.
+
+    The dead man's switch sets it for schedules that are not due soon, paused or ended.
+    """
     if stored.next_tick and not stored.idle:
         metrics.ENTITIES(stored.name, "cron").next_run = stored.next_tick.timestamp()

@@ -1,6 +1,6 @@
-"""A definition that came through the API obeys the same limits as one in the file (G11).
+"""Checks a definition from the API against the limits that apply to the config file (G11).
 
-The limits are read from the declarations of the settings: there is one place that knows them.
+The limits come from the declarations of the settings, which are their only definition.
 """
 
 from typing import Any
@@ -8,17 +8,18 @@ from typing import Any
 from sidecar.config import schemas
 from sidecar.config.declare import declarations
 from sidecar.config.kinds import Boolean, Duration, Instant, Kind, Payload
-from sidecar.config.problems import Refused
-from sidecar.config.work import Schedule
+from sidecar.config.problems import InvalidValue
+from sidecar.model.definitions import Schedule
 from sidecar.model.duration import format_duration
 from sidecar.model.errors import InvalidArgument
 from sidecar.model.run import PAYLOAD_BYTES_MAX
 from sidecar.model.schedule import Timing, timing_of
 from sidecar.model.stored_schedule import policy_of
+from sidecar.model.validation import check_size
 
 
 def checked(definition: Schedule, cluster: str, place: str = "schedule") -> Timing:
-    """The timing of a sound definition; InvalidArgument names the first field that is not."""
+    """Return the timing of a valid definition; InvalidArgument names the first invalid field."""
     _check_values(definition, place)
     _check_retry(definition, place)
     _check_state(definition, place)
@@ -44,15 +45,14 @@ def _check_values(section: Any, place: str) -> None:
 
 def _check_value(kind: Kind, value: Any, place: str) -> None:
     if isinstance(kind, Boolean | Instant):
-        return  # the type says it all
+        return  # the type already limits the value
     if isinstance(kind, Payload):
-        if len(value) > PAYLOAD_BYTES_MAX:
-            raise InvalidArgument(place, f"has {len(value)} bytes; at most {PAYLOAD_BYTES_MAX}")
+        check_size(place, value, PAYLOAD_BYTES_MAX)
         return
     try:
         text = format_duration(value) if isinstance(kind, Duration) else str(value)
         kind.parse(text)
-    except (Refused, ValueError) as error:
+    except (InvalidValue, ValueError) as error:
         raise InvalidArgument(place, f"{error}; {kind.allowed}") from None
 
 

@@ -1,10 +1,10 @@
-"""State: nothing acknowledged is ever lost. Postgres decides, Redis repeats.
+"""State: an acknowledged write is never lost. Postgres decides, Redis holds copies.
 
-    Put, Delete ──► Postgres commits ──► acknowledged ──► Redis, behind the caller's back
-    Get ──► Redis, if what it says is believable (`freshness`) ──► else Postgres
+    Put, Delete ──► Postgres commits ──► acknowledged ──► Redis, in the background
+    Get ──► Redis, if the copy is fresh enough (`freshness`) ──► else Postgres
 
-`StateWatch` tells changes, `StateLoader` gives owned state to a run, `StateSweeper` removes what
-has expired.
+`StateWatch` streams changes, `StateLoader` loads owned state for a run, `StateSweeper` removes
+expired entries.
 """
 
 from sidecar.state.copies import NoCopies, RedisCopies

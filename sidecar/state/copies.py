@@ -1,9 +1,9 @@
-"""The copies in Redis: looked up within a time limit, written behind the caller's back.
+"""The copies in Redis: looked up within a time limit, written in the background.
 
-Guarantees: no method raises because of Redis, and none but `find` waits for it. `find` waits for at
-most the cache's own limit, and not at all while the circuit breaker is open. What is waiting to be
-copied is bounded: when there is too much, the oldest is dropped, and other pods see that change
-when the copy's time is up.
+Guarantees: no method raises because of Redis, and only `find` waits for it. `find` waits at most
+the cache's own time limit, and not at all while the circuit breaker is open. The queue of pending
+copies is bounded: the oldest is dropped when it is full, and other pods see that change when their
+copy expires.
 """
 
 import asyncio
@@ -19,43 +19,43 @@ import structlog
 from sidecar import metrics
 from sidecar.batching import Batcher
 from sidecar.model.errors import LimitExceeded, SidecarError
-from sidecar.model.state_words import Address, Cached, CacheError, Reading, Record
-from sidecar.state.freshness import DatabaseClock, Floors
-from sidecar.state.ports import Cache, Truth
+from sidecar.model.state_types import Address, Cached, CacheError, Reading, Record
+from sidecar.state.freshness import DatabaseTimeBound, Floors
+from sidecar.state.ports import Cache, StateTable
 
 log = structlog.get_logger()
 T = TypeVar("T")
 
 PENDING_MAX = 2000
 PENDING_BYTES_MAX = 16 * 1024 * 1024
-READ_BATCH = 32  # values of 1 MiB: what one trip may bring into memory
+READ_BATCH = 32  # values of up to 1 MiB: bounds the memory that one round trip needs
 COPIED_MAX = 10_000
 OUTDATED_MAX = 50_000
 CLEARED_MAX = 100
 _WRITE_BATCH = 64
 _WRITE_BATCH_BYTES = 4 * 1024 * 1024
-# A pause of the writer must not use up the connections that readers wait for.
+# Retrying faster would use up the connections that readers wait for.
 _RETRY_SECONDS = 0.5
 _QUIET_SECONDS = 10.0
 
 
 class Copies(Protocol):
-    """What the store asks of the copies; `NoCopies` where no Redis is configured."""
+    """What the store needs from the copies; `NoCopies` where no Redis is configured."""
 
     async def find(self, address: Address) -> Record | None:
-        """A believable copy, tombstones included; None: ask Postgres."""
+        """A copy that is fresh enough, tombstones included; None: read Postgres."""
         ...
 
-    def read(self, address: Address, reading: Reading, asked: float) -> None:
-        """Postgres has said this in answer to a question of the time `asked`."""
+    def remember(self, address: Address, reading: Reading, asked: float) -> None:
+        """Remember what Postgres returned, so that it is copied. `asked`: when the read began."""
         ...
 
     def outdated(self, address: Address) -> None:
-        """It was written otherwise than through the store: no copy from before is believed here."""
+        """The entry was written without the store: this pod rejects copies made before now."""
         ...
 
     def cleared(self, prefix: str) -> None:
-        """All of it was gone at some moment just now: no copy from before is believed here."""
+        """All entries were deleted just now: this pod rejects copies made before now."""
         ...
 
 
@@ -68,12 +68,12 @@ class Breaker(Protocol):
 
 
 class NoCopies:
-    """No Redis: every read asks Postgres."""
+    """No Redis: every read goes to Postgres."""
 
     async def find(self, address: Address) -> Record | None:
         return None
 
-    def read(self, address: Address, reading: Reading, asked: float) -> None:
+    def remember(self, address: Address, reading: Reading, asked: float) -> None:
         return None
 
     def outdated(self, address: Address) -> None:
@@ -84,12 +84,12 @@ class NoCopies:
 
 
 class RedisCopies:
-    """Copies in a cache that may be slow, dead, flushed or lying. `run` does the writing."""
+    """Copies in a cache that may be slow, down, flushed or stale. `run` writes them."""
 
     def __init__(
         self,
         cache: Cache,
-        truth: Truth,
+        table: StateTable,
         breaker: Breaker,
         *,
         ttl_seconds: float,
@@ -97,12 +97,12 @@ class RedisCopies:
         monotonic: Callable[[], float],
     ) -> None:
         self._cache = cache
-        self._truth = truth
+        self._table = table
         self._breaker = breaker
         self._ttl_seconds = ttl_seconds
         self._budget_seconds = budget_seconds
         self._monotonic = monotonic
-        self._clock = DatabaseClock()
+        self._clock = DatabaseTimeBound()
         self._floors = Floors(ttl_seconds)
         self._space = ""
         self._pending: dict[Address, Cached] = {}
@@ -125,15 +125,15 @@ class RedisCopies:
         with suppress(CacheError, LimitExceeded, TimeoutError):
             async with asyncio.timeout(self._budget_seconds):
                 cached = await self._find_batch(address)
-            # Time has passed while Redis was asked, and this pod may have written.
+            # Take the time again: the lookup took a while, and this pod may have written meanwhile.
             now = self._clock.now(self._monotonic()) or now
-            if cached is not None and self._believable(cached, now):
+            if cached is not None and self._fresh(cached, now):
                 return cached.record
-            self._copied.pop(address, None)  # whatever was sent there is there no more
+            self._copied.pop(address, None)  # Redis no longer has the copy that we sent
         return None
 
-    def read(self, address: Address, reading: Reading, asked: float) -> None:
-        self._clock.heard(reading.as_of, asked=asked)
+    def remember(self, address: Address, reading: Reading, asked: float) -> None:
+        self._clock.update(reading.as_of, asked=asked)
         if self._outdated.get(address, math.inf) <= asked:
             del self._outdated[address]
         now = self._clock.now(self._monotonic())
@@ -161,14 +161,14 @@ class RedisCopies:
     def cleared(self, prefix: str) -> None:
         now = self._monotonic()
         young = {p: at for p, at in self._cleared.items() if now - at < self._ttl_seconds}
-        # Too many to look through for each copy: as if all had been cleared.
+        # Too many prefixes to compare with each copy: treat every key as cleared.
         self._cleared = {**young, prefix: now} if len(young) < CLEARED_MAX else {"": now}
 
-    def _believable(self, cached: Cached, now: datetime) -> bool:
-        if cached.address in self._outdated or not self._floors.believable(cached, now):
+    def _fresh(self, cached: Cached, now: datetime) -> bool:
+        if cached.address in self._outdated or not self._floors.allow(cached, now):
             return False
         if cached.record.value is not None and cached.record.expired(now):
-            return False  # perhaps it is not yet: our clock is never behind, but it may be ahead
+            return False  # Postgres decides: our clock is never behind, but it may be ahead
         age = (now - cached.as_of).total_seconds()
         since = (at for p, at in self._cleared.items() if cached.address.key.startswith(p))
         return all(age < self._monotonic() - at for at in since)
@@ -180,13 +180,13 @@ class RedisCopies:
         return cached
 
     def _has_copy(self, address: Address, version: int) -> bool:
-        """Was this version, or a newer one, handed to Redis lately? Strong reads come often."""
+        """Whether this version or a newer one was sent to Redis recently."""
         copied_version, copied_at = self._copied.get(address, (0, 0.0))
         young = self._monotonic() - copied_at < self._ttl_seconds / 3
         return copied_version > version or (copied_version == version and young)
 
     async def run(self) -> None:
-        """Write what waits to be copied, for as long as the process lives."""
+        """Write pending copies until cancelled."""
         while True:
             await self._wake.wait()
             if not self._space and not await self._find_space():
@@ -198,22 +198,22 @@ class RedisCopies:
                 await self._write(self._next_batch())
 
     async def _read_outdated(self) -> None:
-        """Ask Postgres for what was written elsewhere, so that it is copied too."""
+        """Read entries that were written without the store, so that they are copied too."""
         while self._outdated:
             addresses = list(itertools.islice(self._outdated, READ_BATCH))
             asked = self._monotonic()
             try:
-                readings = await self._truth.get(addresses)
+                readings = await self._table.get(addresses)
             except SidecarError:
                 await asyncio.sleep(_RETRY_SECONDS)
                 self._wake.set()
                 return
             for address, reading in zip(addresses, readings, strict=True):
-                self.read(address, reading, asked)
+                self.remember(address, reading, asked)
 
     async def _find_space(self) -> bool:
         try:
-            self._space = await self._truth.installation()
+            self._space = await self._table.installation()
         except SidecarError:
             return False
         return True
@@ -231,7 +231,7 @@ class RedisCopies:
     async def _write(self, batch: list[Cached]) -> None:
         now = self._clock.now(self._monotonic())
         if now is None or not self._breaker.room(self._monotonic()):
-            return  # dropped: what is in Redis runs out, and our own floors refuse it until then
+            return  # dropped: copies in Redis expire, and our floors reject them until then
         young = [(cached, self._seconds_left(cached, now)) for cached in batch]
         young = [(cached, seconds) for cached, seconds in young if seconds > 0]
         with suppress(CacheError):
@@ -262,7 +262,7 @@ class RedisCopies:
         return answer
 
     def _report(self, error: CacheError) -> None:
-        """At most one line in ten seconds: the counter has the rest."""
+        """Log at most one line in ten seconds; the counter counts every failure."""
         now = self._monotonic()
         if now >= self._quiet_until:
             self._quiet_until = now + _QUIET_SECONDS

@@ -1,7 +1,7 @@
-"""What becomes of a failed read or write of state: a typed error, counted, and told in the log.
+"""Turns a failed read or write of state into a typed error, counts it and logs it.
 
-While Postgres is away every caller fails: the counter has them all, the log one line in ten
-seconds for each reason.
+While Postgres is unavailable every caller fails: the counter counts each failure, the log has one
+line in ten seconds for each reason.
 """
 
 from collections.abc import Callable
@@ -31,20 +31,20 @@ class Failures:
         self._quiet_until: dict[str, float] = {}
 
     def load(self, error: StoreUnavailable) -> StateLoadFailed:
-        return self._told(StateLoadFailed(f"not read: {error}"))
+        return self._report(StateLoadFailed(f"not read: {error}"))
 
     def persist(self, error: SidecarError) -> SidecarError:
-        """What the caller is told of a write: only an absent Postgres makes it another error."""
+        """The error for the caller of a write; only StoreUnavailable becomes another error."""
         if isinstance(error, Fenced):
             metrics.FENCED_WRITES.labels("state").inc()
         if not isinstance(error, StoreUnavailable):
             return error
         if isinstance(error, AnswerLost):
             problem = f"unknown whether the write was stored ({error}): repeat it with the same"
-            return self._told(StatePersistFailed(f"{problem} request_id"))
-        return self._told(StatePersistFailed(f"not stored: {error}"))
+            return self._report(StatePersistFailed(f"{problem} request_id"))
+        return self._report(StatePersistFailed(f"not stored: {error}"))
 
-    def _told(self, error: E) -> E:
+    def _report(self, error: E) -> E:
         metrics.STATE_ERRORS.labels(error.reason).inc()
         now = self._monotonic()
         if now >= self._quiet_until.get(error.reason, 0.0):

@@ -1,17 +1,17 @@
-"""Hints to the watches, few enough: NOTIFY serializes commits, so it must not follow each write."""
+"""Fewer hints than writes: NOTIFY serializes commits, so it must not follow each write."""
 
 import asyncio
 
-from sidecar.state.ports import Notifier
+from sidecar.hints import Hints
 
 PAUSE_SECONDS = 0.05
 
 
 class CoalescedHints:
-    """The first change is told at once, those of the next 50 ms together at their end."""
+    """Sends a hint for the first change at once, and one for all changes of the next 50 ms."""
 
-    def __init__(self, notifier: Notifier, topic: str) -> None:
-        self._notifier = notifier
+    def __init__(self, hints: Hints, topic: str) -> None:
+        self._hints = hints
         self._topic = topic
         self._pausing = False
         self._missed = False
@@ -20,7 +20,7 @@ class CoalescedHints:
         if self._pausing:
             self._missed = True
             return
-        self._notifier.notify(self._topic)
+        self._hints.notify(self._topic)
         self._pausing = True
         asyncio.get_running_loop().call_later(PAUSE_SECONDS, self._resume)
 

@@ -1,17 +1,17 @@
-"""What the state step needs of the world. Adapters fit these; `app.py` joins them."""
+"""What the state package needs from Postgres, from Redis and from the owners of state."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol, TypeVar
+from typing import Protocol
 
+from sidecar.model.definitions import State
 from sidecar.model.errors import SidecarError
 from sidecar.model.run import RunRef
-from sidecar.model.state_schema import StatePolicy
-from sidecar.model.state_words import (
+from sidecar.model.state_types import (
     Address,
     Cached,
     ChangeQuery,
+    DatabaseSnapshot,
     Delete,
-    Moment,
     OwnedRecord,
     Owner,
     Page,
@@ -21,12 +21,12 @@ from sidecar.model.state_words import (
 )
 
 
-class Truth(Protocol):
-    """Postgres. All raise StoreUnavailable while it is away."""
+class StateTable(Protocol):
+    """The table of state in Postgres. All methods raise StoreUnavailable while it is down."""
 
     async def get(self, addresses: Sequence[Address]) -> list[Reading]: ...
     async def put(self, puts: Sequence[Put]) -> list[Reading | SidecarError]:
-        """For different keys that nobody owns: what was written, or why not, each on its own."""
+        """For different keys without an owner: what was written, or the error, for each key."""
         ...
 
     async def put_fenced(self, put: Put, run: RunRef, state_version: int) -> Reading: ...
@@ -43,48 +43,30 @@ class Truth(Protocol):
         """The next tombstones by key, and how many of them were live entries."""
         ...
 
-    async def moment(self) -> Moment: ...
+    async def snapshot(self) -> DatabaseSnapshot: ...
     async def changes(self, query: ChangeQuery) -> Sequence[Record]:
-        """The next changes, in the order of versions and keys; none: that was all."""
+        """The next changes, in the order of versions and keys; empty at the end."""
         ...
 
     async def load(self, owner: Owner, state_version: int) -> OwnedRecord | None: ...
     async def set_aside(self, owner: Owner, record: OwnedRecord, problem: str) -> None: ...
     async def sweep(self, limit: int) -> int:
-        """Expire and forget what is due, at most `limit` of each kind; how many there were."""
+        """Expire entries and delete old tombstones, at most `limit` of each; returns how many."""
         ...
 
     async def installation(self) -> str:
-        """What sets this cluster's keys in a shared Redis apart from all others."""
+        """The prefix of this cluster's keys in a shared Redis."""
         ...
 
 
 class Cache(Protocol):
-    """Redis. All raise CacheError, in bounded time; what it returns is intact, though maybe old."""
+    """Redis. All methods raise CacheError in bounded time; entries are intact but may be old."""
 
     async def get(self, space: str, addresses: Sequence[Address]) -> list[Cached | None]: ...
     async def put(self, space: str, entries: Sequence[Cached], seconds: Sequence[float]) -> None:
-        """Keep each for so many seconds, unless something newer is there."""
+        """Store each entry for so many seconds, unless the cache has a newer one."""
         ...
 
 
-class Subscription(Protocol):
-    async def wait(self, timeout: float | None = None) -> bool: ...
-
-
-S = TypeVar("S", bound=Subscription)
-
-
-class Notifier(Protocol):
-    """Tells the watches of all pods that something changed, soon; losing a hint only costs time."""
-
-    def notify(self, topic: str, detail: str = "") -> None: ...
-
-
-class Hints(Protocol[S]):
-    def subscribe(self, topic: str) -> S: ...
-    def unsubscribe(self, topic: str, subscription: S) -> None: ...
-
-
-# What the owner of a key declares about its state; None if this pod does not know the owner.
-Policies = Callable[[Owner], Awaitable[StatePolicy | None]]
+# The state policy that the owner of a key declares; None if this pod does not know the owner.
+Policies = Callable[[Owner], Awaitable[State | None]]

@@ -1,12 +1,10 @@
-"""State of the cluster: every change is in Postgres before it is acknowledged; Redis repeats it.
+"""State of the cluster: Postgres commits every change before it is acknowledged; Redis copies it.
 
 Guarantees:
-- G7: nothing acknowledged is lost. Redis is written after the commit and outside of the call; what
-  it says is believed only within the rules of `freshness`, and its failure is never a failure of a
-  call;
-- G3: what is written on behalf of a run is written only while that run is live under the current
-  term;
-- owned keys are written by their owner alone; Clear and Delete of others never touch them;
+- G7: nothing acknowledged is lost. Redis is written after the commit, in the background; its copies
+  are used only within the rules of `freshness`, and its failure never fails a call;
+- G3: a write on behalf of a run succeeds only while that run is live under the current term;
+- only the owner writes an owned key; Clear and Delete of others never touch it;
 - STRONG reads, Has, List and Size come from Postgres.
 """
 
@@ -14,6 +12,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from sidecar.batching import Batcher
+from sidecar.execution.authority import Authorities
+from sidecar.hints import Hints
+from sidecar.model.definitions import State
 from sidecar.model.errors import (
     Conflict,
     Fenced,
@@ -22,7 +23,7 @@ from sidecar.model.errors import (
     SidecarError,
     StoreUnavailable,
 )
-from sidecar.model.run import Refused, RunRef
+from sidecar.model.run import RunRef
 from sidecar.model.state import (
     OWNED_TTL_SECONDS_MIN,
     check_delete,
@@ -31,12 +32,11 @@ from sidecar.model.state import (
     check_put,
     owner_of,
 )
-from sidecar.model.state_schema import StatePolicy
-from sidecar.model.state_words import Address, Delete, Page, Put, Reading, Record
+from sidecar.model.state_types import Address, Delete, Page, Put, Reading, Record
 from sidecar.state.copies import READ_BATCH, Copies
 from sidecar.state.failures import Failures
 from sidecar.state.hinting import CoalescedHints
-from sidecar.state.ports import Notifier, Policies, Truth
+from sidecar.state.ports import Policies, StateTable
 
 PAGE_SIZE_DEFAULT = 100
 PAGE_SIZE_MAX = 1000
@@ -49,25 +49,25 @@ class StateStore:
 
     def __init__(
         self,
-        truth: Truth,
+        table: StateTable,
         copies: Copies,
-        notifier: Notifier,
+        hints: Hints,
         policies: Policies,
         *,
         monotonic: Callable[[], float],
-        refused: Refused = lambda run: None,
+        authorities: Authorities | None = None,
     ) -> None:
-        self._truth = truth
+        self._table = table
         self._copies = copies
-        self._hints = CoalescedHints(notifier, TOPIC)
+        self._hints = CoalescedHints(hints, TOPIC)
         self._policies = policies
         self._monotonic = monotonic
-        self._refused = refused
+        self._authorities = authorities or Authorities()
         self._failures = Failures(monotonic)
         self._put_batch = Batcher(
-            truth.put, name_of=lambda put: put.key, bytes_of=lambda put: len(put.value)
+            table.put, name_of=lambda put: put.key, bytes_of=lambda put: len(put.value)
         )
-        self._get_batch = Batcher(truth.get, name_of=lambda address: address.key, size=READ_BATCH)
+        self._get_batch = Batcher(table.get, name_of=lambda address: address.key, size=READ_BATCH)
 
     async def get(self, key: str, *, strong: bool = False) -> Record:
         check_key(key)
@@ -95,25 +95,26 @@ class StateStore:
             written = await self._write(put, address)
         except SidecarError as error:
             raise self._not_written(error, put.run) from error
-        assert written.record is not None  # noqa: S101 - what was written is there
+        assert written.record is not None  # noqa: S101 - a put returns the record it wrote
         self._changed(address, written, asked)
         return written.record
 
     def returned(self, key: str, state_version: int) -> None:
-        """A run that was completed on this pod has returned this state: it is stored already."""
+        """A run completed on this pod and returned this state; its completion stored it."""
         self._copies.outdated(Address(key, state_version))
+        self._hints.notify()
 
     async def delete(self, delete: Delete) -> bool:
-        """Whether there was an entry."""
+        """Returns whether there was an entry."""
         check_delete(delete)
         address = await self._address(delete.key)
         asked = self._monotonic()
         try:
             if delete.run is None:
-                gone = await self._truth.delete(delete)
+                gone = await self._table.delete(delete)
             else:
                 version = _written_version(address)
-                gone = await self._truth.delete_fenced(delete, delete.run, version)
+                gone = await self._table.delete_fenced(delete, delete.run, version)
         except SidecarError as error:
             raise self._not_written(error, delete.run) from error
         if gone is not None:
@@ -121,7 +122,7 @@ class StateStore:
             return True
         if delete.expected_version is not None:
             raise Conflict(f"{delete.key} does not have version {delete.expected_version}")
-        # Somebody else deleted it: whoever asks here next must not get a copy from before that.
+        # Another pod deleted it: this read makes sure that the next `get` returns no older copy.
         await self._read(address)
         return False
 
@@ -130,25 +131,25 @@ class StateStore:
         if not 0 <= limit <= PAGE_SIZE_MAX:
             raise InvalidArgument("page_size", f"must be 0 to {PAGE_SIZE_MAX}")
         try:
-            return await self._truth.page(prefix, after, limit or PAGE_SIZE_DEFAULT)
+            return await self._table.page(prefix, after, limit or PAGE_SIZE_DEFAULT)
         except StoreUnavailable as error:
             raise self._failures.load(error) from error
 
     async def size(self, prefix: str) -> int:
         check_prefix(prefix)
         try:
-            return await self._truth.size(prefix)
+            return await self._table.size(prefix)
         except StoreUnavailable as error:
             raise self._failures.load(error) from error
 
     async def clear(self, prefix: str) -> int:
-        """How many entries were deleted. If it fails half-way it may be repeated."""
+        """Returns how many entries were deleted. A failed call may be repeated."""
         check_prefix(prefix)
         deleted, after = 0, ""
         while True:
             asked = self._monotonic()
             try:
-                gone, live = await self._truth.clear(prefix, after, _CLEAR_BATCH)
+                gone, live = await self._table.clear(prefix, after, _CLEAR_BATCH)
             except StoreUnavailable as error:
                 raise self._failures.persist(error) from error
             deleted += live
@@ -157,22 +158,22 @@ class StateStore:
                 after = max(after, reading.record.key)
                 self._changed(Address(reading.record.key), reading, asked)
             if len(gone) < _CLEAR_BATCH:
-                # Somebody else may have deleted others of them just before.
+                # Other pods may have deleted more of them just before.
                 self._copies.cleared(prefix)
                 return deleted
 
     async def _write(self, put: Put, address: Address) -> Reading:
         if put.run is not None:
-            return await self._truth.put_fenced(put, put.run, _written_version(address))
+            return await self._table.put_fenced(put, put.run, _written_version(address))
         written = await self._put_batch(put)
         if isinstance(written, SidecarError):
             raise written
         return written
 
     def _not_written(self, error: SidecarError, run: RunRef | None) -> SidecarError:
-        """What the caller is told."""
+        """The error for the caller."""
         if run and isinstance(error, Fenced):
-            self._refused(run)
+            self._authorities.write_refused(run.epoch)
         return self._failures.persist(error)
 
     async def _read(self, address: Address) -> Reading:
@@ -181,14 +182,14 @@ class StateStore:
             reading = await self._get_batch(address)
         except StoreUnavailable as error:
             raise self._failures.load(error) from error
-        self._copies.read(address, reading, asked)
+        self._copies.remember(address, reading, asked)
         return reading
 
     async def _address(self, key: str) -> Address:
         policy = await self._policy(key)
         return Address(key, policy.version if policy else None)
 
-    async def _policy(self, key: str) -> StatePolicy | None:
+    async def _policy(self, key: str) -> State | None:
         owner = owner_of(key)
         if owner is None:
             return None
@@ -198,10 +199,10 @@ class StateStore:
             raise self._failures.load(error) from error
 
     def _changed(self, address: Address, reading: Reading, asked: float) -> None:
-        self._copies.read(address, reading, asked)
+        self._copies.remember(address, reading, asked)
         self._hints.notify()
 
 
 def _written_version(address: Address) -> int:
-    """An owner that this pod does not know has declared nothing else than version 1."""
+    """The `state.version` to write: 1 for an owner that this pod does not know, 0 without owner."""
     return address.state_version or (1 if owner_of(address.key) else 0)

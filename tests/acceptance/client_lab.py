@@ -20,7 +20,7 @@ T = TypeVar("T")
 LEADS = 'baton_is_leader{group="default"} 1.0'
 
 
-def patiently(call: Callable[[], T], timeout: float = 20) -> T:
+def patiently(call: Callable[[], T], timeout: float = 60) -> T:
     """What `call` returns, once the pod it asks has joined: it may just have been started."""
     deadline = time.monotonic() + timeout
     while True:
@@ -44,7 +44,7 @@ class ClientCluster(Cluster):
                 "--sidecar", replica.api_address, "--ledger", self.ledger.path,
             ]  # fmt: skip
 
-    def leading(self, timeout: float = 20, but: Replica | None = None) -> Replica:
+    def leading(self, timeout: float = 60, but: Replica | None = None) -> Replica:
         """A living replica that says it leads; `but` is not asked."""
 
         def found() -> Replica | None:
@@ -68,7 +68,7 @@ class ClientCluster(Cluster):
             if leader is wanted:
                 return
             self.resign(leader)
-            wait_until(lambda old=leader: LEADS not in old.http("/metrics")[1], 20)  # type: ignore[misc]
+            wait_until(lambda old=leader: LEADS not in old.http("/metrics")[1], 60)  # type: ignore[misc]
         raise AssertionError(f"{wanted.name} does not get to lead")
 
     def revive(self) -> None:

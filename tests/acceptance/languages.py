@@ -18,6 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 CLIENTS = ROOT / "clients"
 BUILT = ROOT / ".cache" / "languages"
+CONTRACT = "../../proto/baton/v1/*.proto"  # for builds that generate code from it
 BUILD_SECONDS = 1500
 # Where tool chains install themselves without touching the PATH.
 PATH = os.pathsep.join(
@@ -67,7 +68,14 @@ LANGUAGES = (
     Language(
         name="typescript",
         tools=("node --version", "npm --version"),
-        sources=("src/**/*.ts", "examples/*.ts", "package-lock.json", "tsconfig.json"),
+        sources=(
+            "src/*.ts",
+            "examples/*.ts",
+            "*.json",
+            "buf.gen.yaml",
+            "proto/**/*.proto",
+            CONTRACT,
+        ),
         # npm writes its own copy of the lock last: older than ours, or missing, means install.
         build="[ node_modules/.package-lock.json -nt package-lock.json ] || npm ci; npm run build",
         program=CLIENTS / "typescript" / "dist" / "examples" / "orders.js",
@@ -84,7 +92,7 @@ LANGUAGES = (
     Language(
         name="java",
         tools=("java -version", "javac -version", "mvn --version"),
-        sources=("src/main/**/*.java", "examples/*.java", "pom.xml"),
+        sources=("src/main/**/*.java", "examples/*.java", "pom.xml", CONTRACT),
         build="mvn --quiet --batch-mode test-compile",
         program=CLIENTS / "java" / "examples" / "orders",
         start=(),
@@ -92,7 +100,7 @@ LANGUAGES = (
     Language(
         name="rust",
         tools=("cargo --version",),
-        sources=("src/*.rs", "build.rs", "Cargo.toml", "../../proto/baton/v1/*.proto"),
+        sources=("src/*.rs", "build.rs", "Cargo.toml", CONTRACT),
         build="command -v protoc || export PROTOC=$PWD/protoc; cargo build",
         program=CLIENTS / "rust" / "target" / "debug" / "orders",
         start=(),

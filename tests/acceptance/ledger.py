@@ -33,7 +33,7 @@ class Ledger:
         return [row for row in rows if wanted.items() <= row.items()]
 
     def wait(
-        self, event: str, count: int = 1, timeout: float = 20, **wanted: Any
+        self, event: str, count: int = 1, timeout: float = 60, **wanted: Any
     ) -> list[dict[str, Any]]:
         """The lines of that kind, once there are so many."""
         deadline = time.monotonic() + timeout

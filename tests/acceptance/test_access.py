@@ -12,10 +12,13 @@ from typing import Any
 
 import grpc
 import pytest
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.timestamp_pb2 import Timestamp
 from google.rpc import error_details_pb2, status_pb2
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2
 
+from devtools.servers import free_port
 from sidecar._proto.baton.v1 import (
     deferreds_pb2,
     deferreds_pb2_grpc,
@@ -32,12 +35,16 @@ from sidecar._proto.baton.v1 import (
     state_pb2,
     state_pb2_grpc,
 )
-from sidecar.cli.embedded import free_port
+from sidecar.adapters.grpc_server.paging import token_of
 from tests.lab.cluster import Cluster
 from tests.lab.processes import baton, wait_until
 from tests.lab.replica import Replica, Setup
 
 REFLECTION = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
+# Of the two parts of a duration or a time the nanoseconds must not pull the other way.
+HALF = Duration(seconds=1, nanos=-500_000_000)
+MIXED = schedules_pb2.Schedule(name="mixed", every=HALF)
+BEFORE = Timestamp(seconds=1_700_000_000, nanos=-1)
 SECRET = "token-that-must-not-leak-4711"
 
 
@@ -63,6 +70,14 @@ def _wait_ready(replica: Replica) -> None:
     wait_until(
         lambda: replica.http("/readyz")[0] == 200, 20, lambda: f"ready: {replica.describe()}"
     )
+
+
+def _accepted(stub: Any, request: Any, metadata: tuple[tuple[str, str], ...]) -> bool:
+    try:
+        stub.Get(request, timeout=5, metadata=metadata)
+    except grpc.RpcError:
+        return False
+    return True
 
 
 def _error(call: Any) -> tuple[str, str, list[str]]:
@@ -115,6 +130,18 @@ BAD_CALLS: list[tuple[str, Any, str, str, str]] = [
     ("Runs", runs_pb2.RunsListRequest(page_token="!"), "List", "INVALID_ARGUMENT", "page_token"),
     ("Runs", runs_pb2.RunsCheckpointRequest(step="s", value=b"v"), "Checkpoint", "INVALID_ARGUMENT", "run"),
     ("Runs", runs_pb2.RunsHeartbeatRequest(progress=0.5), "Heartbeat", "INVALID_ARGUMENT", "run"),
+    ("Schedules", schedules_pb2.SchedulesCreateRequest(schedule=MIXED), "Create", "INVALID_ARGUMENT", "schedule.every"),
+    ("Schedules", schedules_pb2.SchedulesBackfillRequest(name="x", from_at=BEFORE), "Backfill", "INVALID_ARGUMENT", "from_at"),
+    ("State", state_pb2.StatePutRequest(key="k", ttl=HALF), "Put", "INVALID_ARGUMENT", "ttl"),
+    ("Deferreds", deferreds_pb2.DeferredsCreateRequest(name="n", ttl=HALF), "Create", "INVALID_ARGUMENT", "ttl"),
+    ("Deferreds", deferreds_pb2.DeferredsGetRequest(token="bdt_short"), "Get", "INVALID_ARGUMENT", "token"),
+    # Tokens that no list gave out: names, and the token of another list.
+    ("Schedules", schedules_pb2.SchedulesListRequest(page_token="each"), "List", "INVALID_ARGUMENT", "page_token"),
+    ("Leadership", leadership_pb2.LeadershipListRequest(page_token="default"), "List", "INVALID_ARGUMENT", "page_token"),
+    ("Singletons", singletons_pb2.SingletonsListRequest(page_token="one"), "List", "INVALID_ARGUMENT", "page_token"),
+    ("State", state_pb2.StateListRequest(page_token="a2V5"), "List", "INVALID_ARGUMENT", "page_token"),
+    ("Runs", runs_pb2.RunsListRequest(page_token="12345"), "List", "INVALID_ARGUMENT", "page_token"),
+    ("Runs", runs_pb2.RunsListRequest(page_token=token_of("7", "schedules", "False")), "List", "INVALID_ARGUMENT", "page_token"),
     ("Schedules", schedules_pb2.SchedulesCreateRequest(), "Create", "INVALID_ARGUMENT", "schedule"),
     ("Schedules", schedules_pb2.SchedulesCreateRequest(schedule=Schedule(name="x")), "Create", "INVALID_ARGUMENT", "exactly one of"),
     ("Schedules", schedules_pb2.SchedulesCreateRequest(schedule=Schedule(name="", cron="@daily")), "Create", "INVALID_ARGUMENT", "name"),
@@ -207,7 +234,10 @@ def test_reflection_tells_what_is_served(channel: grpc.Channel) -> None:
 
 
 def test_tokens_both_ways_and_rotated(tmp_path: Path, database_url: str) -> None:
-    """G12: without or with a wrong token UNAUTHENTICATED; a changed file counts at once."""
+    """G12: without or with a wrong token UNAUTHENTICATED; a changed file counts within a second.
+
+    The file is read beside the event loop: a volume that hangs must not stop it.
+    """
     token = tmp_path / "token"
     token.write_text(f"{SECRET}\n")
     config = {"api": {"token_file": str(token)}, "app": {"token_file": str(token)}}
@@ -223,6 +253,7 @@ def test_tokens_both_ways_and_rotated(tmp_path: Path, database_url: str) -> None
             right = (("baton-token", SECRET),)
             stub.Get(request, timeout=5, metadata=right)
             token.write_text("another-secret-token")
+            wait_until(lambda: not _accepted(stub, request, right), 5, "the old token is refused")
             assert (
                 _error(lambda: stub.Get(request, timeout=5, metadata=right))[0] == "UNAUTHENTICATED"
             )
@@ -275,8 +306,8 @@ def test_what_is_no_socket_is_neither_replaced_nor_removed(
         file = Path(short) / "notes"
         file.write_text("precious")
         for path, problem in (
-            (file, "there is something that is no socket"),
-            (Path(short), "there is something that is no socket"),
+            (file, "the file there is not a socket"),
+            (Path(short), "the file there is not a socket"),
             (file.with_name("none") / "api.sock", f"there is no directory {short}/none"),
         ):
             config = tmp_path / "baton.yaml"
@@ -284,7 +315,9 @@ def test_what_is_no_socket_is_neither_replaced_nor_removed(
             http = f"http: {{address: '127.0.0.1:{free_port()}'}}"
             config.write_text(f"cluster: x\napi: {{address: 'unix://{path}'}}\n{url}\n{http}\n")
             command = [sys.executable, "-m", "sidecar", "run", "--config", str(config)]
-            ended = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+            ended = subprocess.run(
+                command, capture_output=True, text=True, timeout=120, check=False
+            )
             assert ended.returncode == 1
             assert ended.stderr.endswith(
                 f"baton: api.address: cannot listen on unix://{path}: {problem}\n"
@@ -331,7 +364,7 @@ def test_a_command_tells_a_lost_postgres_from_a_lost_sidecar(
             wire.refuse()
             wire.cut()
         command = [sys.executable, "-m", "sidecar", "runs", "--address", cluster[0].api_address]
-        ended = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
         assert (ended.returncode, ended.stdout) == (1, "")
         assert ended.stderr.startswith("baton: UNAVAILABLE: ")
 
@@ -343,7 +376,7 @@ def test_a_remote_api_address_is_refused_at_start(tmp_path: Path) -> None:
         "cluster: x\npostgres: {url: postgresql://u@h/d}\napi: {address: 0.0.0.0:9401}\n"
     )
     command = [sys.executable, "-m", "sidecar", "run", "--config", str(file)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert ended.returncode == 2
     assert f"{file}:3: api.address:" in ended.stderr
     assert "Traceback" not in ended.stderr
@@ -353,7 +386,7 @@ def test_a_taken_port_is_one_clear_line(tmp_path: Path, replica: Replica) -> Non
     """G11: the second sidecar on the same port says so and ends with 1."""
     command = [*replica.sidecar.command]
     ended = subprocess.run(
-        [str(part) for part in command], capture_output=True, text=True, timeout=20, check=False
+        [str(part) for part in command], capture_output=True, text=True, timeout=120, check=False
     )
     assert ended.returncode == 1
     last = ended.stderr.strip().splitlines()[-1]

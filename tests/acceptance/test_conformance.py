@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from sidecar.cli.embedded import free_port
+from devtools.servers import free_port
 from tests.acceptance.languages import LANGUAGES, Language
 from tests.lab.pages import ROOT, blocks
 from tests.lab.processes import Child, wait_until

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 import grpc
 import pytest
 
+from devtools.servers import free_port
 from sidecar._proto.baton.v1 import (
     deferreds_pb2,
     deferreds_pb2_grpc,
@@ -20,8 +21,7 @@ from sidecar._proto.baton.v1 import (
     state_pb2,
     state_pb2_grpc,
 )
-from sidecar.cli.conformance.pocket import PocketSidecar
-from sidecar.cli.embedded import free_port
+from sidecar.cli.conformance.fake_sidecar import FakeSidecar
 from sidecar.model.run import Checkpoint, RunRef
 from sidecar.model.term import Term
 
@@ -31,7 +31,7 @@ RUN = RunRef(7, 1, 99)
 class Client:
     """A sidecar and the stubs of an app beside it."""
 
-    def __init__(self, sidecar: PocketSidecar, channel: grpc.aio.Channel) -> None:
+    def __init__(self, sidecar: FakeSidecar, channel: grpc.aio.Channel) -> None:
         self.sidecar = sidecar
         self.leadership = leadership_pb2_grpc.LeadershipStub(channel)
         self.state = state_pb2_grpc.StateStub(channel)
@@ -43,7 +43,7 @@ class Client:
 @pytest.fixture
 async def client() -> AsyncIterator[Client]:
     address = f"127.0.0.1:{free_port()}"
-    sidecar = PocketSidecar(address)
+    sidecar = FakeSidecar(address)
     async with sidecar.serving(), grpc.aio.insecure_channel(address) as channel:
         yield Client(sidecar, channel)
 
@@ -53,7 +53,7 @@ def _ref(run: RunRef = RUN) -> runs_pb2.RunRef:
 
 
 async def test_trust_is_renewed_until_the_term_ends(client: Client) -> None:
-    client.sidecar.decrees.appoint(Term("default", 1, 99))
+    client.sidecar.election.grant(Term("default", 1, 99))
     watch = client.leadership.Watch(leadership_pb2.LeadershipWatchRequest(), timeout=10)
     told = aiter(watch)
     first, second = (await anext(told)).leader, (await anext(told)).leader
@@ -62,9 +62,9 @@ async def test_trust_is_renewed_until_the_term_ends(client: Client) -> None:
         second.trusted_until_boottime.ToTimedelta() - first.trusted_until_boottime.ToTimedelta()
     )
     assert gained.total_seconds() > 0.5
-    client.sidecar.decrees.depose()
+    client.sidecar.election.end()
     assert not (await anext(told)).leader.is_leader
-    assert client.sidecar.decrees.watched
+    assert client.sidecar.election.watched
 
 
 async def test_state_has_versions_owners_and_watchers(client: Client) -> None:

@@ -56,7 +56,7 @@ def _run(replica: Replica, run_id: int) -> runs_pb2.Run:
         return run
 
 
-def _ended(pods: ClientCluster, run_id: int, timeout: float = 30) -> runs_pb2.Run:
+def _ended(pods: ClientCluster, run_id: int, timeout: float = 60) -> runs_pb2.Run:
     def ended() -> runs_pb2.Run | None:
         living = next(r for r in pods.replicas if r.sidecar.running)
         try:

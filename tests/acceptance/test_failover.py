@@ -16,8 +16,8 @@ import grpc
 import psycopg
 import pytest
 
+from devtools.servers import PostgresServer
 from sidecar._proto.baton.v1 import runs_pb2, runs_pb2_grpc
-from sidecar.cli.embedded import PostgresServer
 from tests.lab import netns
 from tests.lab.cluster import Cluster, Takeover
 from tests.lab.netns import Namespace
@@ -219,6 +219,27 @@ def test_an_unhealthy_app_does_not_lead(cluster: Cluster) -> None:
     wait_until(lambda: leader.http("/readyz")[0] == 200, 10, lambda: "ready again")
 
 
+def test_an_app_that_was_frozen_is_told_that_its_term_is_over(cluster: Cluster) -> None:
+    """G1: it slept through OnLoseLeadership and its deadline; awake, it gets the call again."""
+    leader = cluster.wait_for_leader()
+    takeover = cluster.takeover(lambda replica: replica.app.freeze())
+    assert takeover.replica is not leader
+    (term,) = {e.epoch for e in cluster.events("become", app=leader.name)}
+    time.sleep(max(0.0, 8 - takeover.seconds))
+    thawed_at = boottime()
+    leader.app.thaw()
+    wait_until(
+        lambda: [
+            e
+            for e in cluster.events("lose", "ended", app=leader.name, outcome="ok")
+            if e.at > thawed_at and e.epoch == term
+        ],
+        FAULT_SECONDS,
+        lambda: f"{leader.name} to acknowledge the loss of epoch {term}",
+    )
+    wait_until(lambda: leader.http("/readyz")[0] == 200, 10, lambda: "ready again")
+
+
 def test_a_restarted_sidecar_first_ends_what_its_app_believes(cluster: Cluster) -> None:
     """G1: killed and started at once, it tells its app to lose the term before anything else."""
     leader = cluster.wait_for_leader()
@@ -256,7 +277,7 @@ def test_postgres_comes_late(tmp_path: Path) -> None:
         with Cluster(tmp_path / "lab", 2, Setup(server.url)) as cluster:
             wait_until(
                 lambda: all(_says(replica, "waiting_for_postgres") for replica in cluster.replicas),
-                15,
+                60,
                 lambda: "both to say that they wait",
             )
             assert cluster[0].http("/startupz")[0] == 200
@@ -274,7 +295,10 @@ def test_a_postgres_that_turns_read_only(tmp_path: Path) -> None:
         epoch = cluster.events("become")[-1].epoch
         _set_read_only(server.url, "on")
         cluster.wait_for("lose", epoch=epoch)
-        for event in ("lock_session_refused", "left_undone"):  # the election, the registry
+        for event in (
+            "lock_session_refused",
+            "background_task_failed",
+        ):  # the election, the registry
             _wait_to_be_told(replica, event, "read-only")
         _set_read_only(server.url, "off")
         wait_until(lambda: cluster.events("become")[-1].epoch > epoch, 60, replica.describe)
@@ -294,7 +318,7 @@ def test_a_start_on_a_read_only_postgres(tmp_path: Path) -> None:
 
 
 def test_a_secret_that_cannot_be_read_for_a_while(tmp_path: Path, database_url: str) -> None:
-    """G8 G11: no connection can be made meanwhile; then all are, and somebody leads."""
+    """G8 G11: the last good URL is used meanwhile: a lost connection is made again, and leads."""
     secret = tmp_path / "url"
     secret.write_text(database_url)
     cluster = Cluster(tmp_path / "lab", 1, Setup(database_url))
@@ -304,12 +328,12 @@ def test_a_secret_that_cannot_be_read_for_a_while(tmp_path: Path, database_url: 
         replica = cluster.wait_for_leader()
         epoch = cluster.events("become")[-1].epoch
         secret.write_text("")
+        _wait_to_be_told(replica, "secret_unreadable", "is empty")
         for pid in _sessions(database_url):
             _terminate(database_url, pid)
-        for event in ("lock_session_refused", "left_undone"):
-            _wait_to_be_told(replica, event, "the file of the Postgres URL is empty")
-        secret.write_text(database_url)
         wait_until(lambda: cluster.events("become")[-1].epoch > epoch, 60, replica.describe)
+        secret.write_text(database_url)
+        wait_until(lambda: _says(replica, "secret_readable_again"), 60, replica.describe)
         cluster.wait_for_leader()
         assert replica.sidecar.running
         cluster.check()
@@ -353,7 +377,7 @@ def test_a_refused_write_of_the_app_ends_an_overtaken_term_at_once(
         assert _refused_heartbeat(leader, runs_pb2.RunRef(**run))
         lost = cluster.wait_for("lose", epoch=run["epoch"])[-1]
         assert lost.fields["reason"] == "FENCED"
-        assert cluster.seconds(since, lost.at) < 0.6, "the next ping was a second away"
+        assert cluster.seconds(since, lost.at) < 0.8, "the next ping was a second away"
         cluster.check()
 
 
@@ -395,7 +419,7 @@ def _overtake(url: str) -> None:
         connection.execute("UPDATE baton.beat SET epoch = epoch + 1, sequence = sequence + 1")
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.deep
 def test_twenty_sidecars_at_once(tmp_path: Path, database_url: str) -> None:
     """G1 G8: twenty start together, one leads; it is killed, another one leads."""
     with Cluster(tmp_path / "lab", 20, Setup(database_url)) as cluster:

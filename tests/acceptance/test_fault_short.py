@@ -18,8 +18,11 @@ LEAST = {"ticks": 20, "executions": 15, "commits": 20, "put": 15, "add": 5, "cou
          "strong": 15, "cached": 15, "own": 15, "probes": 40}  # fmt: skip
 
 
-@pytest.mark.timeout(300)  # what the arena waits for has time limits of its own
-@pytest.mark.parametrize("name", ["disk-full", "connection-limit", "postgres-failover"])
+_DEEP = [pytest.param(name, marks=pytest.mark.deep) for name in ("connection-limit", "disk-full")]
+
+
+@pytest.mark.timeout(600)  # what the arena waits for has time limits of its own
+@pytest.mark.parametrize("name", [*_DEEP, "postgres-failover"])
 def test_everything_holds_through_a_fault(name: str, tmp_path: Path) -> None:
     """G1 to G10, as far as they are touched: the judge finds nothing in the whole history."""
     fault = named(name)

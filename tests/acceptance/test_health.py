@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from sidecar.cli.embedded import PostgresServer, RedisServer
+from devtools.servers import PostgresServer, RedisServer
 from tests.conftest import NewCluster
 from tests.lab.cluster import Cluster
 from tests.lab.probes import Probes, wait_ready
@@ -120,7 +120,7 @@ def test_where_all_fail_leadership_does_not_go_round(new_cluster: NewCluster) ->
     for replica in cluster.replicas:
         replica.tell(execute={"quick": "fail:final"})
     # It may give way before anybody asks whether it is ready.
-    wait_until(lambda: _events(leader, "stale"), 2 + SLACK_SECONDS, leader.describe)
+    wait_until(lambda: _events(leader, "entity_stale"), 2 + SLACK_SECONDS, leader.describe)
     takeover = cluster.wait_for_takeover(since, leader, timeout=20)
     wait_ready(takeover.replica, ready=False, seconds=SLACK_SECONDS)
     time.sleep(7)  # in which a carousel would have turned several times

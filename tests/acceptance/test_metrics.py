@@ -22,6 +22,7 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
+from devtools.servers import free_port
 from sidecar import metrics
 from sidecar._proto.baton.v1 import (
     leadership_pb2,
@@ -33,7 +34,6 @@ from sidecar._proto.baton.v1 import (
     state_pb2,
     state_pb2_grpc,
 )
-from sidecar.cli.embedded import free_port
 from tests.acceptance.client_lab import patiently
 from tests.conftest import NewCluster
 from tests.lab.cluster import Cluster

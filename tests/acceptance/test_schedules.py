@@ -47,7 +47,7 @@ class Api:
         found: runs_pb2.Run = self.runs.Get(runs_pb2.RunsGetRequest(run_id=run_id), timeout=5).run
         return found
 
-    def outcome(self, run_id: int, seconds: float = 20) -> str:
+    def outcome(self, run_id: int, seconds: float = 60) -> str:
         """`succeeded`, `failed`, or the reason why it was skipped, once it has ended."""
 
         def ended() -> runs_pb2.Run | None:
@@ -210,6 +210,21 @@ def _resume(api: Api, url: str, paused_at: datetime) -> None:
     margin = timedelta(seconds=2)
     assert pause.first < paused_at + margin
     assert pause.last > resumed_at - margin - timedelta(seconds=5)
+
+
+def test_why_the_app_declined_is_shown(
+    tmp_path: Path, database_url: str, api_of: Callable[[Replica], Api]
+) -> None:
+    """In the app's own words, which only the run's history holds."""
+    with Cluster(tmp_path / "lab", 1, _setup(database_url, {"name": "no", **HOURLY})) as cluster:
+        replica = cluster.wait_for_leader()
+        replica.tell(execute={"no": "decline"})
+        api = api_of(replica)
+        api.wait_for_schedules("no")
+        assert api.outcome(api.trigger("no")) == "app_declined"
+        shown = baton("runs", "no", "--address", api.address)
+        assert "skipped (app_declined)" in shown
+        assert shown.splitlines()[1].endswith("as told"), shown
 
 
 def test_a_file_that_changes(

@@ -184,7 +184,7 @@ def test_a_wrong_schema_is_refused_before_anything_starts(tmp_path: Path) -> Non
         "  - name: keeper\n    state:\n      schema: {type: nonsense}\n"
     )
     command = [sys.executable, "-m", "sidecar", "check", "--config", str(file)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert ended.returncode == 2
     assert "baton.yaml:6: singletons[0].state.schema: is not a JSON Schema" in ended.stdout
 

@@ -124,7 +124,7 @@ def _load_and_persist_are_repeated(cluster: Cluster, replica: Replica) -> None:
     assert _triggered(replica).result == b"1"  # what was never stored need not be loaded
     for count, (statement, reason) in enumerate(
         ((b"state_version BETWEEN 1 AND", "StateLoadFailed"),
-         (b"put_owned_state", "StatePersistFailed")), start=2,
+         (b"NULL::bigint AS expected", "StatePersistFailed")), start=2,
     ):  # fmt: skip
         wire.filter = _cutting(statement, 3)
         run = _triggered(replica)

@@ -22,9 +22,9 @@ import grpc.aio
 import pytest
 import redis
 
+from devtools.servers import RedisServer
 from sidecar._proto.baton.v1 import state_pb2 as pb
 from sidecar._proto.baton.v1 import state_pb2_grpc
-from sidecar.cli.embedded import RedisServer
 from tests.acceptance.ledger import Ledger
 from tests.lab.cluster import Cluster
 from tests.lab.processes import Child, wait_until

@@ -10,8 +10,8 @@ from typing import Any
 import grpc
 import psycopg
 
+from devtools.servers import PostgresServer
 from sidecar._proto.baton.v1 import state_pb2, state_pb2_grpc
-from sidecar.cli.embedded import PostgresServer
 from tests.acceptance.client_lab import ClientCluster
 from tests.lab.cluster import Cluster
 from tests.lab.processes import boottime, wait_until

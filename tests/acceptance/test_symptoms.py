@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sidecar.cli.embedded import free_port
+from devtools.servers import free_port
 from tests.acceptance.client_lab import patiently
 from tests.acceptance.languages import CLIENTS
 from tests.lab.pages import ROOT

@@ -17,7 +17,7 @@ from typing import Any
 
 import psycopg
 
-from sidecar.cli.embedded import PostgresServer
+from devtools.servers import PostgresServer
 from tests.lab.cluster import Cluster
 from tests.lab.processes import baton, boottime, wait_until
 from tests.lab.replica import Replica, Setup

@@ -120,7 +120,7 @@ def test_a_run_is_one_trace_from_trigger_to_the_last_call_of_its_handler(
     assert (trigger.trace_id.hex(), trigger.parent_span_id.hex()) == (CALLER_TRACE, CALLER_SPAN)
     assert [link.trace_id for link in trigger.links] == [second.trace_id]
     (failed,) = [line for line in log if line["event"] == "execute_failed"]
-    (ended,) = [line for line in log if line["event"] == "execute_ended"]
+    (ended,) = [line for line in log if line["event"] == "execute_answered"]
     for line, attempt in ((failed, 1), (ended, 2)):
         assert line["attempt"] == attempt
         assert line["run_id"] == about["baton.run_id"]

@@ -1,11 +1,11 @@
-"""A sidecar that tidies every second: what it does every few minutes, within a test."""
+"""A sidecar that cleans up every second: what it does every few minutes, within a test."""
 
 import sys
 
-from sidecar.app import sidecar
+from sidecar import maintenance
 from sidecar.cli import main
 
-sidecar._PRUNE_SECONDS = 1.0
+maintenance.INTERVAL_SECONDS = 1.0
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -2,12 +2,12 @@
 
 import sys
 
-from sidecar.app import ground
+from sidecar.app import infrastructure
 from sidecar.cli import main
 from sidecar.config import Settings
-from sidecar.model.election_words import Timers
+from sidecar.model.election_types import Timers
 
-_timers = ground.timers_of
+_timers = infrastructure.timers_of
 
 
 def _without_grace(settings: Settings) -> Timers:
@@ -15,7 +15,7 @@ def _without_grace(settings: Settings) -> Timers:
     return Timers(timers.ping, timers.lease, timers.server_lease, timers.poll, 0.0, timers.drain)
 
 
-ground.timers_of = _without_grace
+infrastructure.timers_of = _without_grace
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -18,7 +18,7 @@ from subprocess import TimeoutExpired
 from types import TracebackType
 from typing import Protocol, Self
 
-from sidecar.cli.embedded import free_port
+from devtools.servers import free_port
 from tests.bench.peers import Peer
 from tests.lab.cluster import Cluster
 from tests.lab.processes import Child, boottime, wait_until

@@ -17,11 +17,11 @@ from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from typing import Any
 
+from devtools.servers import PostgresServer, postgres_binaries
 from sidecar.adapters.postgres.deferreds import PostgresDeferreds
 from sidecar.adapters.postgres.run_records import PostgresRunRecords
-from sidecar.cli.embedded import PostgresServer, postgres_binaries
 from sidecar.deferreds import Deferreds
-from sidecar.dispatch.runs import Runs
+from sidecar.execution.runs import Runs
 from sidecar.model.run import CHECKPOINTS_MAX, RunRef
 from tests.bench.state import (
     CALLERS,

@@ -24,8 +24,8 @@ import psycopg
 import yaml
 from grpc_health.v1 import health_pb2_grpc
 
+from devtools.servers import free_port
 from sidecar._proto.baton.v1 import callback_pb2, callback_pb2_grpc
-from sidecar.cli.embedded import free_port
 from tests.bench.schedules import Healthy
 from tests.lab.processes import Child, wait_until
 

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sidecar.cli.embedded import PostgresServer, RedisServer, postgres_binaries
+from devtools.servers import PostgresServer, RedisServer, postgres_binaries
 from tests.lab.cluster import Cluster
 from tests.lab.processes import wait_until
 from tests.lab.replica import Replica, Setup

@@ -18,7 +18,7 @@ from typing import Any
 
 import psycopg
 
-from sidecar.cli.embedded import PostgresServer
+from devtools.servers import PostgresServer
 from tests.bench.fleet import Fleet, running
 from tests.bench.report import Section
 from tests.bench.results import failed, percentile, table

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sidecar.cli.embedded import postgres_binaries
+from devtools.servers import postgres_binaries
 
 ROOT = Path(__file__).resolve().parents[2]
 STORE = ROOT / ".cache" / "bench"

@@ -31,13 +31,14 @@ import psycopg
 import yaml
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from devtools.servers import PostgresServer, free_port, postgres_binaries
 from sidecar._proto.baton.v1 import callback_pb2, callback_pb2_grpc, runs_pb2
 from sidecar.adapters.cluster_context import context_metadata
-from sidecar.adapters.grpc_execute import timestamp
-from sidecar.cli.embedded import PostgresServer, free_port, postgres_binaries
-from sidecar.config.work import Schedule
-from sidecar.model.ledger import Report
-from sidecar.model.run import Outcome, Verdict
+from sidecar.adapters.convert import timestamp
+from sidecar.model.definitions import Schedule
+from sidecar.model.run import Outcome
+from sidecar.model.run_records import Completion
+from sidecar.model.verdict import Verdict
 from tests.integration.runs_lab import laboratory
 from tests.lab.processes import Child, boottime, wait_until
 
@@ -402,8 +403,8 @@ async def _costs(lab: Any) -> dict[str, float]:
     for size in (64, 1):
         for _ in range(25):
             claim = await timed(f"claim of {size}", lab.runs.claim(term, limit=size))
-            assert len(claim.deliveries) == size
-            reports = [Report(delivery, done) for delivery in claim.deliveries]
+            assert len(claim.runs) == size
+            reports = [Completion(run, done) for run in claim.runs]
             await timed(f"completion of {size}", lab.runs.complete(term, reports))
     await lab.sql("DELETE FROM baton.run WHERE state = 'queued'")
     return {what: statistics.median(times[5:]) for what, times in costs.items()}

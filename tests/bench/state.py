@@ -22,9 +22,9 @@ from typing import Any
 import psycopg
 from redis.asyncio import Redis
 
+from devtools.servers import PostgresServer, RedisServer, postgres_binaries
 from sidecar.adapters.postgres.session import Connection, connect
-from sidecar.cli.embedded import PostgresServer, RedisServer, postgres_binaries
-from sidecar.model.state_words import Put
+from sidecar.model.state_types import Put
 from tests.state_lab import pod_with_redis, state_lab
 
 Call = Callable[[int], Awaitable[object]]

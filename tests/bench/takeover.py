@@ -23,7 +23,7 @@ from typing import Any
 
 import psycopg
 
-from sidecar.cli.embedded import PostgresServer
+from devtools.servers import PostgresServer
 from tests.bench.candidates import (
     FAULTS,
     NEVER_SECONDS,

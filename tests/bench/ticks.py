@@ -25,8 +25,8 @@ from typing import Any
 import grpc
 import psycopg
 
+from devtools.servers import PostgresServer
 from sidecar._proto.baton.v1 import callback_pb2, callback_pb2_grpc
-from sidecar.cli.embedded import PostgresServer
 from tests.bench.candidates import peer_command
 from tests.bench.peers import APSCHEDULER_3, APSCHEDULER_4, PROCRASTINATE, RIVER, NotHere, Peer
 from tests.bench.report import Section

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from sidecar.adapters.redis_cache import RedisCache
-from sidecar.model.state_words import Address, Cached, Record
+from sidecar.model.state_types import Address, Cached, Record
 from sidecar.state.ports import Cache
 from tests.fakes_state import MemoryCache
 

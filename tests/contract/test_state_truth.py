@@ -11,7 +11,7 @@ import pytest
 from sidecar.adapters.postgres.state import PostgresState
 from sidecar.model.errors import Conflict, FailedPrecondition, Fenced, InvalidArgument
 from sidecar.model.state import prefix_end
-from sidecar.model.state_words import Address, Delete, Owner, Put, Reading, Record
+from sidecar.model.state_types import Address, Delete, Owner, Put, Reading, Record
 from tests.conftest import NewDatabase
 from tests.state_lab import EPOCH, StateLab, state_lab
 
@@ -186,7 +186,7 @@ async def _held_up(lab: StateLab, key: str, *writes: Awaitable[T]) -> list[T]:
     async with await psycopg.AsyncConnection.connect(lab.url) as connection:
         await connection.execute("SELECT 1 FROM baton.state WHERE key = %s FOR UPDATE", [key])
         writing = asyncio.gather(*writes)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while await lab.sql(_WAITING) != [(len(writes),)]:  # noqa: ASYNC110 - the server knows
                 await asyncio.sleep(0.01)
     return await writing

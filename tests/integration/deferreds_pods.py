@@ -10,7 +10,7 @@ import psycopg
 
 from sidecar.adapters.postgres.database import Database
 from sidecar.adapters.postgres.deferreds import PostgresDeferreds
-from sidecar.adapters.postgres.listener import Hints, channel_name
+from sidecar.adapters.postgres.listener import PostgresHints, channel_name
 from sidecar.adapters.postgres.membership import Membership
 from sidecar.deferreds import Deferreds
 from sidecar.model.identity import Identity
@@ -27,7 +27,7 @@ _LISTENING = """
 class Pod:
     url: str
     database: Database
-    hints: Hints
+    hints: PostgresHints
     store: PostgresDeferreds
     deferreds: Deferreds
     identity: Identity
@@ -45,14 +45,14 @@ async def pod(
     async def known() -> Identity:
         return identity
 
-    hints = Hints(database, lambda: url, channel=channel_name("baton", cluster))
+    hints = PostgresHints(database, lambda: url, channel=channel_name("baton", cluster))
     store = PostgresDeferreds(database, known)
     deferreds = Deferreds(store, hints, poll_seconds=poll_seconds)
     tasks = [asyncio.create_task(deferreds.run())]
     if listen:
         before = (await execute(url, _LISTENING))[0][0]
         tasks.append(asyncio.create_task(hints.run()))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while (await execute(url, _LISTENING))[0][0] <= before:  # noqa: ASYNC110 - nobody tells
                 await asyncio.sleep(0.02)
     try:

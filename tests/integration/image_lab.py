@@ -194,7 +194,7 @@ class Image:
         for source in sources:
             if (REPOSITORY / source).is_dir():
                 ignored = shutil.ignore_patterns("__pycache__", "*.pyc")
-                shutil.copytree(REPOSITORY / source, into, ignore=ignored)
+                shutil.copytree(REPOSITORY / source, into, ignore=ignored, symlinks=True)
             else:
                 shutil.copy(REPOSITORY / source, into)
 

@@ -3,28 +3,30 @@
 import asyncio
 import random
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sidecar.adapters.clock import boottime
 from sidecar.adapters.postgres.database import Database
-from sidecar.adapters.postgres.listener import Subscription
+from sidecar.adapters.postgres.listener import HintSubscription
 from sidecar.adapters.postgres.membership import Membership
 from sidecar.adapters.postgres.migrate import migrate
 from sidecar.adapters.postgres.runs import PostgresRuns
 from sidecar.adapters.postgres.schedules import PostgresSchedules
-from sidecar.callback import Callback, Invocation
-from sidecar.config.work import Schedule
-from sidecar.dispatch import Dispatcher, Slots, Tools
-from sidecar.model.breaker import Breaker
+from sidecar.execution.authority import Authority
+from sidecar.execution.pipeline import Pipeline
+from sidecar.model.definitions import Schedule
 from sidecar.model.identity import Identity
-from sidecar.model.run import Answer, Delivery, Succeeded
+from sidecar.model.run import Answer, Checkpoint, Run, Succeeded
+from sidecar.model.run_records import Completion, Recorded
 from sidecar.model.stored_schedule import created
-from sidecar.model.term import Tenure, Term
-from sidecar.scheduling import Ticker
+from sidecar.model.term import Term
+from sidecar.scheduling.dispatcher import Dispatcher
+from sidecar.scheduling.ticker import Ticker
+from tests.lab.execution import NoStates, a_pipeline, an_authority, under
 
 Row = dict[str, Any]
 _WAITING = (
@@ -43,18 +45,18 @@ class LocalHints:
     """Hints within one process: what LISTEN and NOTIFY do between several."""
 
     def __init__(self) -> None:
-        self._subscriptions: dict[str, list[Subscription]] = defaultdict(list)
+        self._subscriptions: dict[str, list[HintSubscription]] = defaultdict(list)
 
     def notify(self, topic: str, detail: str = "") -> None:
         for subscription in self._subscriptions[topic]:
             subscription.wake(detail)
 
-    def subscribe(self, topic: str) -> Subscription:
-        subscription = Subscription()
+    def subscribe(self, topic: str) -> HintSubscription:
+        subscription = HintSubscription()
         self._subscriptions[topic].append(subscription)
         return subscription
 
-    def unsubscribe(self, topic: str, subscription: Subscription) -> None:
+    def unsubscribe(self, topic: str, subscription: HintSubscription) -> None:
         self._subscriptions[topic].remove(subscription)
 
 
@@ -62,28 +64,33 @@ class LocalHints:
 class FakeApp:
     """The app at the gRPC edge: records every call, answers as `handler` says."""
 
-    handler: Callable[[Invocation], Awaitable[Answer]] | None = None
-    calls: list[Invocation] = field(default_factory=list)
-    cancelled: list[Invocation] = field(default_factory=list)
+    handler: Callable[[Run], Awaitable[Answer]] | None = None
+    calls: list[Run] = field(default_factory=list)
+    cancelled: list[Run] = field(default_factory=list)
     running: int = 0
     running_most: int = 0
 
-    async def execute(self, invocation: Invocation) -> Answer:
-        self.calls.append(invocation)
+    async def execute(self, run: Run) -> Answer:
+        self.calls.append(run)
         self.running += 1
         self.running_most = max(self.running_most, self.running)
         try:
-            return await self.handler(invocation) if self.handler else Succeeded()
+            return await self.handler(run) if self.handler else Succeeded()
         except asyncio.CancelledError:
-            self.cancelled.append(invocation)
+            self.cancelled.append(run)
             raise
         finally:
             self.running -= 1
 
 
-class NoStates:
-    async def load(self, delivery: Delivery) -> bytes:
-        return b""
+class StoredCheckpoints(NoStates):
+    """No state, and the checkpoints that are stored."""
+
+    def __init__(self, runs: PostgresRuns) -> None:
+        self._runs = runs
+
+    async def checkpoints(self, run_ids: Sequence[int]) -> Mapping[int, tuple[Checkpoint, ...]]:
+        return await self._runs.checkpoints(run_ids)
 
 
 @dataclass
@@ -119,9 +126,9 @@ class Lab:
         )
         return Term(group, group_id, rows[0]["epoch"])
 
-    async def tenure(self, group: str = "default") -> Tenure:
+    async def authority(self, group: str = "default") -> Authority:
         term = await self.term(group)
-        return Tenure(term, trusted_seconds=lambda: 3.0, fenced=lambda: self.fenced.append(term))
+        return an_authority(term, revoked=lambda: self.fenced.append(term))
 
     async def add(
         self, definition: Schedule = EVERY_HOUR, *, behind: timedelta | None = None
@@ -133,34 +140,28 @@ class Lab:
             lambda now: created(definition, "api", self.identity.cluster, now - early),
         )
 
-    def tools(self, app: FakeApp, **changes: Any) -> Tools:
-        tools = Tools(
-            store=self.runs,
-            callback=Callback(app, NoStates(), self.runs),
-            hints=self.hints,
-            breaker=Breaker(failures_max=5, open_seconds=10.0),
-            slots=Slots(64),
-            chance=random.Random(1).random,
-            boottime=boottime,
-        )
-        return replace(tools, **changes)
+    def pipeline(self, app: FakeApp, **parts: Any) -> Pipeline:
+        runs = self.runs
+        parts.setdefault("loader", StoredCheckpoints(runs))
+        return a_pipeline(app, parts.pop("store", runs), **parts)
+
+    def dispatcher(self, store: Any = None) -> Dispatcher:
+        chance = random.Random(1).random
+        return Dispatcher(store or self.runs, self.hints, boottime=boottime, chance=chance)
 
     @asynccontextmanager
     async def leading(
-        self, app: FakeApp, group: str = "default", **changes: Any
-    ) -> AsyncIterator[Tenure]:
+        self, app: FakeApp, group: str = "default", **parts: Any
+    ) -> AsyncIterator[Authority]:
         """Ticker and dispatcher of one group, for the length of a term."""
-        tenure = await self.tenure(group)
-        dispatcher = Dispatcher(self.tools(app, **changes))
+        authority, dispatcher = await self.authority(group), self.dispatcher()
         ticker = Ticker(
             self.schedules, self.hints, cluster=self.identity.cluster, queued=dispatcher.wake
         )
-        tasks = [
-            asyncio.create_task(dispatcher.lead(tenure)),
-            asyncio.create_task(ticker.lead(tenure)),
-        ]
+        runs = under(self.pipeline(app, **parts), authority, dispatcher.lead)
+        tasks = [asyncio.create_task(runs), asyncio.create_task(ticker.lead(authority))]
         try:
-            yield tenure
+            yield authority
         finally:
             for task in tasks:
                 task.cancel()
@@ -171,9 +172,20 @@ class Lab:
 
     async def until_waiting(self, count: int) -> None:
         """Wait until so many statements wait for a lock."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while await self.sql(_WAITING) != [{"count": count}]:  # noqa: ASYNC110 - the server knows
                 await asyncio.sleep(0.01)
+
+    async def complete(self, term: Term, completions: Sequence[Completion]) -> dict[int, Recorded]:
+        """As the leader does: what is locked is written later."""
+        written: dict[int, Recorded] = {}
+        left = list(completions)
+        while left:
+            written |= await self.runs.complete(term, left)
+            locked = await self.runs.still_running(left)
+            left = [completion for completion in left if completion.run.ref.run_id in locked]
+            await asyncio.sleep(0.02)
+        return written
 
     async def rows(self, name: str | None = None) -> list[Row]:
         return await self.sql(
@@ -182,7 +194,7 @@ class Lab:
             name=name,
         )
 
-    async def until(self, found: Callable[[list[Row]], bool], seconds: float = 10.0) -> list[Row]:
+    async def until(self, found: Callable[[list[Row]], bool], seconds: float = 60.0) -> list[Row]:
         """Wait until the runs are as told."""
         deadline = asyncio.get_running_loop().time() + seconds
         while True:
@@ -197,7 +209,7 @@ class Lab:
                 raise AssertionError(f"not in time: {brief}")
             await asyncio.sleep(0.02)
 
-    async def ended(self, count: int = 1, seconds: float = 10.0) -> list[Row]:
+    async def ended(self, count: int = 1, seconds: float = 60.0) -> list[Row]:
         rows = await self.until(
             lambda rows: sum(r["state"] == "ended" for r in rows) >= count, seconds
         )
@@ -209,7 +221,7 @@ async def laboratory(
     url: str, groups: tuple[str, ...] = ("default", "other")
 ) -> AsyncIterator[Lab]:
     await migrate(url, "baton")
-    database = Database(lambda: url, schema="baton", size=8, statement_seconds=5.0)
+    database = Database(lambda: url, schema="baton", size=8, statement_seconds=120.0)
     membership = Membership(database, runner_id="runner-1", host="host", version="0")
     try:
         yield Lab(url, database, await membership.join("test", "", groups))

@@ -7,11 +7,13 @@ import psycopg
 import pytest
 
 from sidecar.adapters.postgres.run_records import PostgresRunRecords
-from sidecar.dispatch import Runs
+from sidecar.execution.authority import Authorities
+from sidecar.execution.runs import Runs
 from sidecar.model.errors import AlreadyExists, Fenced, LimitExceeded, SidecarError
-from sidecar.model.ledger import Report, Step, StoredStep
-from sidecar.model.run import Delivery, Outcome, RunRef, Verdict
+from sidecar.model.run import Outcome, Run, RunRef
+from sidecar.model.run_records import Completion, Step, StoredStep
 from sidecar.model.term import Term
+from sidecar.model.verdict import Verdict
 from tests.integration.runs_lab import Lab, laboratory
 
 STORED = StoredStep(True)
@@ -33,7 +35,7 @@ def records(lab: Lab) -> PostgresRunRecords:
     return PostgresRunRecords(lab.database, lab.who)
 
 
-async def living(lab: Lab, term: Term, count: int) -> list[Delivery]:
+async def living(lab: Lab, term: Term, count: int) -> list[Run]:
     return [await lab.runs.start_singleton(term, f"{term.group}-{n}") for n in range(count)]
 
 
@@ -47,6 +49,17 @@ async def check_counts(lab: Lab) -> None:
     for row in await lab.sql(_COUNTED):
         assert row["counted"] == row["steps"] == row["places"] == row["last_place"]
         assert row["counted_bytes"] == row["bytes"]
+
+
+class Doubts(Authorities):
+    """Notes each token whose write was refused."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tokens: list[int] = []
+
+    def write_refused(self, token: int) -> None:
+        self.tokens.append(token)
 
 
 async def test_what_is_refused_in_a_batch_takes_nobody_along(lab: Lab) -> None:
@@ -81,8 +94,8 @@ async def test_what_is_refused_in_a_batch_takes_nobody_along(lab: Lab) -> None:
     steps = [Step(run, "charge", value) for run, (value, _) in asked.items()]
     expected = [STORED if step.run == good else None for step in steps]
     assert await records(lab).checkpoint_all(steps) == expected
-    refused: list[RunRef] = []
-    runs = Runs(records(lab), lab.hints, refused=refused.append)
+    doubts = Doubts()
+    runs = Runs(records(lab), lab.hints, authorities=doubts)
     answers = await asyncio.gather(
         *(runs.checkpoint(step.run, step.name, step.value) for step in steps),
         return_exceptions=True,
@@ -90,7 +103,7 @@ async def test_what_is_refused_in_a_batch_takes_nobody_along(lab: Lab) -> None:
     assert [type(answer) if answer else None for answer in answers] == [
         e for _, e in asked.values()
     ]
-    assert set(refused) == {old, ended, unknown}
+    assert sorted(doubts.tokens) == sorted(ref.epoch for ref in (old, ended, unknown))
     kept = (good, again, other, elsewhere.ref)
     assert await stored(lab) == {(run.run_id, "charge", b"1") for run in kept}
 
@@ -98,7 +111,7 @@ async def test_what_is_refused_in_a_batch_takes_nobody_along(lab: Lab) -> None:
 async def test_a_batch_of_an_old_term_stores_nothing(lab: Lab) -> None:
     """G3: also if the takeover comes while the batch waits for it."""
     term = await lab.term()
-    refs = [delivery.ref for delivery in await living(lab, term, 3)]
+    refs = [run.ref for run in await living(lab, term, 3)]
     runs = Runs(records(lab), lab.hints)
     async with await psycopg.AsyncConnection.connect(lab.url) as taking_over:
         await taking_over.execute("UPDATE baton.term SET epoch = epoch + 1")
@@ -111,7 +124,7 @@ async def test_a_batch_of_an_old_term_stores_nothing(lab: Lab) -> None:
 
 async def test_steps_of_one_run_at_once_are_all_stored(lab: Lab) -> None:
     term = await lab.term()
-    refs = [delivery.ref for delivery in await living(lab, term, 4)]
+    refs = [run.ref for run in await living(lab, term, 4)]
     runs = Runs(records(lab), lab.hints)
     wanted = [(ref, f"step-{n}", b"x" * n) for n in range(8) for ref in refs]
     await asyncio.gather(*(runs.checkpoint(*step) for step in wanted))
@@ -121,7 +134,7 @@ async def test_steps_of_one_run_at_once_are_all_stored(lab: Lab) -> None:
 
 async def test_a_run_that_is_held_delays_no_other(lab: Lab) -> None:
     term = await lab.term()
-    held, *others = (delivery.ref for delivery in await living(lab, term, 4))
+    held, *others = (run.ref for run in await living(lab, term, 4))
     runs = Runs(records(lab), lab.hints)
     async with await psycopg.AsyncConnection.connect(lab.url) as holding:
         await holding.execute(_HELD, (held.run_id,))
@@ -156,12 +169,12 @@ async def test_two_pods_and_completions_do_not_wait_in_a_circle(lab: Lab) -> Non
                 failures.append(error)
 
     async def completing() -> None:
-        backwards = [Report(d, Verdict(Outcome.SUCCEEDED)) for d in reversed(deliveries[::2])]
+        backwards = [Completion(d, Verdict(Outcome.SUCCEEDED)) for d in reversed(deliveries[::2])]
         for at in range(0, len(backwards), 4):
             await asyncio.sleep(0.02)
-            assert len(await lab.runs.complete(term, backwards[at : at + 4])) == 4
+            assert len(await lab.complete(term, backwards[at : at + 4])) == 4
 
-    order = [delivery.ref for delivery in deliveries]
+    order = [run.ref for run in deliveries]
     await asyncio.gather(
         completing(),
         *(working(pods[0], ref) for ref in order),

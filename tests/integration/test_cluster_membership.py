@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from time import monotonic
 
 import psycopg
 import pytest
 
 from sidecar.adapters.postgres.database import Database
-from sidecar.adapters.postgres.listener import Hints, channel_name
+from sidecar.adapters.postgres.listener import PostgresHints, channel_name
 from sidecar.adapters.postgres.membership import Membership
 from sidecar.adapters.postgres.migrate import migrate
 from sidecar.model.errors import ClusterTaken, IncompatibleSchema
@@ -86,10 +86,13 @@ async def test_another_app_under_the_same_name_is_refused(
     await _runner(database, "c").join("orders", "", ["default"])
 
 
-async def test_without_tables_it_says_what_to_do(database: Database) -> None:
+async def test_without_tables_it_says_what_to_do(new_database: Callable[[], str]) -> None:
     """G11."""
+    url = new_database()
+    database = Database(lambda: url, schema="baton", size=3, statement_seconds=3.0)
     with pytest.raises(IncompatibleSchema, match="run 'baton migrate'"):
         await _runner(database, "a").join("orders", "", ["default"])
+    await database.close()
 
 
 async def test_the_registry_shows_who_lives(database: Database, database_url: str) -> None:
@@ -120,8 +123,8 @@ async def test_the_registry_knows_the_groups_of_each_runner(
 
 async def test_a_hint_reaches_another_pod_soon(database: Database, database_url: str) -> None:
     channel = channel_name("baton", "orders")
-    pods = [Hints(database, lambda: database_url, channel=channel) for _ in range(2)]
-    other = Hints(database, lambda: database_url, channel=channel_name("baton", "other"))
+    pods = [PostgresHints(database, lambda: database_url, channel=channel) for _ in range(2)]
+    other = PostgresHints(database, lambda: database_url, channel=channel_name("baton", "other"))
     subscriptions = [pod.subscribe("runs") for pod in (*pods, other)]
     tasks = [asyncio.create_task(pod.run()) for pod in (*pods, other)]
     try:
@@ -148,7 +151,7 @@ async def test_after_a_broken_connection_everybody_is_woken(
 ) -> None:
     """Something may have been missed; a hint only ever saves time."""
     with FaultProxy.before(database_url) as wire:
-        hints = Hints(database, lambda: wire.url(database_url), channel="baton_x")
+        hints = PostgresHints(database, lambda: wire.url(database_url), channel="baton_x")
         subscription = hints.subscribe("schedules")
         task = asyncio.create_task(hints.run())
         assert await subscription.wait(5)

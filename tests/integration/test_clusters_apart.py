@@ -13,9 +13,10 @@ from sidecar.adapters.postgres.run_records import PostgresRunRecords
 from sidecar.adapters.postgres.state import PostgresState
 from sidecar.model.deferred import completed, id_of
 from sidecar.model.errors import Fenced, NotFound
-from sidecar.model.ledger import Report, RunFilter
-from sidecar.model.run import Outcome, RunRef, Verdict
-from sidecar.model.state_words import Address, Delete, Put
+from sidecar.model.run import Outcome, RunRef
+from sidecar.model.run_records import Completion, RunFilter
+from sidecar.model.state_types import Address, Delete, Put
+from sidecar.model.verdict import Verdict
 from sidecar.scheduling import Schedules
 from tests.integration.runs_lab import EVERY_HOUR, Lab, laboratory
 
@@ -83,8 +84,8 @@ async def neighbours(database_url: str) -> AsyncIterator[Neighbours]:
         run_ids = [
             await catalogue.trigger(EVERY_HOUR.name, payload=None, request_id="") for _ in range(3)
         ]
-        failed, live = (await ours.runs.claim(term, limit=2)).deliveries
-        report = Report(failed, Verdict(Outcome.FAILED, error="no", cause="failed"))
+        failed, live = (await ours.runs.claim(term, limit=2)).runs
+        report = Completion(failed, Verdict(Outcome.FAILED, error="no", cause="failed"))
         await ours.runs.complete(term, [report])
         await _state(ours).put([Put("key", b"ours")])
         await _state(ours).put_fenced(Put(KEY, b"ours"), live.ref, 1)

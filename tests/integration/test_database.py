@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import timedelta
+from math import inf
 from time import monotonic
 
 import psycopg
 import pytest
 from psycopg import sql
 
-from sidecar.adapters.postgres.database import WARM, Database
+from devtools.servers import PostgresServer
+from sidecar.adapters.postgres.database import RESERVED, Database
 from sidecar.adapters.postgres.migrate import migrate
-from sidecar.cli.embedded import PostgresServer
-from sidecar.model.errors import AnswerLost, StoreRefused, StoreUnavailable
+from sidecar.adapters.postgres.pool import WAITING_MAX, WARM
+from sidecar.model.errors import AnswerLost, Overloaded, StoreRefused, StoreUnavailable
 from tests.integration.runs_lab import EVERY_HOUR, FakeApp, laboratory
+from tests.lab import pgbouncer
 from tests.lab.pooler import pooler
 from tests.lab.proxy import FaultProxy
 
@@ -131,10 +134,10 @@ async def test_a_transaction_left_idle_is_ended_by_the_server(
 
 
 async def test_a_missing_table_is_refused_with_its_name(
-    open_database: Callable[..., Database],
+    open_database: Callable[..., Database], new_database: Callable[[], str]
 ) -> None:
     with pytest.raises(StoreRefused, match="meta"):
-        await open_database().fetch("cluster/schema_version")
+        await open_database(new_database()).fetch("cluster/schema_version")
 
 
 async def test_the_server_limits_statements_too(open_database: Callable[..., Database]) -> None:
@@ -251,7 +254,7 @@ async def test_odd_defaults_of_a_database_reach_no_statement(database_url: str) 
         await asyncio.sleep(0.4)  # longer than a session may be idle there
         assert await lab.database.fetch_one(QUERY) == {"one": 1}
     assert (row["outcome"], row["error"]) == ("succeeded", "")
-    assert app.calls[0].delivery.scheduled_at == row["tick"]
+    assert app.calls[0].scheduled_at == row["tick"]
 
 
 @pytest.mark.parametrize("pooled", [False, True], ids=["direct", "through a pooler"])
@@ -303,7 +306,7 @@ async def test_warming_up_in_a_crowd_opens_no_more_than_its_size(
 
 
 async def _until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not condition():  # noqa: ASYNC110 - nobody tells when a proxy is connected
             await asyncio.sleep(0.01)
 
@@ -312,10 +315,10 @@ async def test_while_warm_it_keeps_what_a_burst_needs(
     open_database: Callable[..., Database], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A leader's burst waits for no connection; a standby holds one."""
-    monkeypatch.setattr("sidecar.adapters.postgres.database.IDLE_SECONDS_MAX", 0.0)
+    monkeypatch.setattr("sidecar.adapters.postgres.pool.IDLE_SECONDS_MAX", 0.0)
     database = open_database(size=4)
     async with database.warm(), database.warm():
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while database.open_connections < WARM:  # noqa: ASYNC110 - any condition will do
                 await asyncio.sleep(0.01)
         backends = {await _backend(database) for _ in range(3 * WARM)}
@@ -330,3 +333,103 @@ async def _backend(database: Database) -> int:
     async with database.transaction() as transaction:
         (row,) = await transaction.run("SELECT pg_backend_pid() AS pid")
     return int(row["pid"])
+
+
+async def _in_transaction(database: Database) -> None:
+    async with database.transaction() as transaction:
+        await transaction.fetch(QUERY)
+
+
+@pytest.mark.parametrize("single", [True, False], ids=["a statement", "a transaction"])
+async def test_the_last_error_of_a_server_behind_a_pooler_is_quoted(
+    open_database: Callable[..., Database], database_url: str, *, single: bool
+) -> None:
+    """The server's error and the pooler's are two results, where psycopg's own BEGIN expects one:
+    it complains of that, and nobody reads why."""
+    crashed = asyncio.Event()
+    async with pooler(database_url, crashed=crashed) as through:
+        database = open_database(through)
+        await database.fetch(QUERY)
+        crashed.set()
+        work = database.fetch(QUERY) if single else _in_transaction(database)
+        with pytest.raises(StoreUnavailable, match="terminating connection due to admin"):
+            await work
+        crashed.clear()
+        assert await database.fetch_one(QUERY) == {"one": 1}
+
+
+async def test_an_error_behind_a_pooler_keeps_the_connection(
+    open_database: Callable[..., Database], new_database: Callable[[], str]
+) -> None:
+    """A statement that failed leaves no transaction behind, and its connection is of use."""
+    async with pooler(new_database()) as through:
+        database = open_database(through, size=1)
+        await database.fetch(QUERY)
+        async with database.transaction() as transaction:
+            before = await transaction.run("SELECT pg_backend_pid() AS pid")
+        with pytest.raises(StoreRefused):
+            await database.fetch("cluster/schema_version")  # there are no tables
+        async with database.transaction() as transaction:
+            assert await transaction.run("SELECT pg_backend_pid() AS pid") == before
+
+
+@pytest.mark.skipif(bool(pgbouncer.why_not()), reason=pgbouncer.why_not())
+async def test_pgbouncer_tells_that_its_server_is_away(
+    open_database: Callable[..., Database],
+) -> None:
+    with (
+        PostgresServer(settings={"fsync": "off"}) as server,
+        pgbouncer.PgBouncer(server.url) as through,
+    ):
+        database = open_database(through.url, seconds=3.0)
+        assert await database.fetch_one(QUERY) == {"one": 1}
+        server.kill()
+        for _ in range(5):
+            with pytest.raises(StoreUnavailable) as caught:
+                await database.fetch(QUERY)
+            assert "results from command" not in str(caught.value)
+
+
+async def test_a_share_leaves_connections_to_the_others(
+    open_database: Callable[..., Database],
+) -> None:
+    """However many callers of the API there are, ticks and probes find a connection (G11)."""
+    database = open_database(size=4, seconds=20.0)
+    shared = database.share()
+    ended = asyncio.Event()
+
+    async def hold() -> None:
+        async with shared.transaction() as transaction:
+            await transaction.run("SELECT 1")
+            await ended.wait()
+
+    crowd = [asyncio.create_task(hold()) for _ in range(20)]
+    await _until(lambda: database.open_connections == 4 - RESERVED)
+    await asyncio.gather(*(database.fetch(QUERY, seconds=5.0) for _ in range(10)))
+    ended.set()
+    await asyncio.gather(*crowd)
+    assert await shared.fetch_one(QUERY) == {"one": 1}
+
+
+async def test_few_may_wait_for_a_share(open_database: Callable[..., Database]) -> None:
+    """Beyond that a caller is told to come back, and those who wait get their turn (G11)."""
+    shared = open_database(size=1).share()
+    async with shared.transaction():
+        waiting = [asyncio.create_task(shared.fetch(QUERY)) for _ in range(WAITING_MAX)]
+        await asyncio.sleep(0)
+        with pytest.raises(Overloaded, match=f"{WAITING_MAX} calls wait"):
+            await shared.fetch(QUERY)
+    assert await asyncio.gather(*waiting) == [[{"one": 1}]] * WAITING_MAX
+
+
+async def test_who_waits_too_long_for_a_share_says_nothing_of_postgres(
+    open_database: Callable[..., Database],
+) -> None:
+    """A crowd at the API must not look like a Postgres that does not answer."""
+    database = open_database(size=1)
+    shared = database.share()
+    async with shared.transaction():
+        with pytest.raises(StoreUnavailable, match="busy"):
+            await shared.fetch(QUERY, seconds=0.1)
+    assert database.answering_seconds() == inf
+    assert await shared.fetch_one(QUERY) == {"one": 1}

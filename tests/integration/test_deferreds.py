@@ -8,10 +8,10 @@ import psycopg
 import pytest
 from structlog.testing import capture_logs
 
-from sidecar.adapters.postgres.listener import Hints
+from sidecar.adapters.postgres.listener import PostgresHints
 from sidecar.adapters.postgres.migrate import migrate
 from sidecar.deferreds import Deferreds
-from sidecar.model.deferred import VALUE_BYTES_MAX, Deferred, DeferredState
+from sidecar.model.deferred import Deferred, DeferredState
 from sidecar.model.errors import (
     AlreadyExists,
     AnswerLost,
@@ -23,6 +23,7 @@ from sidecar.model.errors import (
     NotFound,
 )
 from sidecar.model.run import RunRef
+from sidecar.model.validation import VALUE_BYTES_MAX
 from tests.integration.deferreds_pods import EPOCH, Pod, execute, lead, pod, start_run, take_over
 from tests.lab.proxy import FaultProxy
 
@@ -347,13 +348,15 @@ async def test_many_waits_share_one_poll_and_are_all_answered(pods: tuple[Pod, P
     """Without any hint, and more ended at once than one statement gives."""
     one, two = pods
     store = _Counted(one)
-    deaf = Hints(one.database, lambda: one.url, channel="nobody")  # never run: it hears nothing
+    deaf = PostgresHints(
+        one.database, lambda: one.url, channel="nobody"
+    )  # never run: it hears nothing
     deferreds = Deferreds(store, deaf, poll_seconds=0.5)
     began = monotonic()
     serving = asyncio.create_task(deferreds.run())
     tokens = [await two.deferreds.create(f"n-{n}") for n in range(50)]
-    waits = [asyncio.create_task(deferreds.wait(token, seconds=20)) for token in tokens * 4]
-    async with asyncio.timeout(15):
+    waits = [asyncio.create_task(deferreds.wait(token, seconds=120)) for token in tokens * 4]
+    async with asyncio.timeout(60):
         while store.polls < 3:  # noqa: ASYNC110 - any condition will do
             await asyncio.sleep(0.05)
     assert store.reads == len(waits)
@@ -370,14 +373,14 @@ async def test_many_waits_share_one_poll_and_are_all_answered(pods: tuple[Pod, P
 
 async def test_hints_for_others_do_not_keep_the_poll_from_coming(pods: tuple[Pod, Pod]) -> None:
     one, two = pods
-    deaf = Hints(one.database, lambda: one.url, channel="nobody")
+    deaf = PostgresHints(one.database, lambda: one.url, channel="nobody")
     deferreds = Deferreds(one.store, deaf, poll_seconds=0.4)
     serving = asyncio.create_task(deferreds.run())
     token = await two.deferreds.create("overheard")
-    wait = asyncio.create_task(deferreds.wait(token, seconds=20))
+    wait = asyncio.create_task(deferreds.wait(token, seconds=120))
     await asyncio.sleep(0.1)
     await two.deferreds.complete(token, b"1")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not wait.done():
             deaf.notify("deferreds", "00" * 32)
             await asyncio.sleep(0.1)
@@ -399,16 +402,16 @@ async def test_no_failure_ends_the_answering(
         return await real(ids, limit)
 
     monkeypatch.setattr(store, "ended", ended)
-    deaf = Hints(one.database, lambda: one.url, channel="nobody")
+    deaf = PostgresHints(one.database, lambda: one.url, channel="nobody")
     deferreds = Deferreds(store, deaf, poll_seconds=0.2)
     serving = asyncio.create_task(deferreds.run())
     token = await deferreds.create("patient")
-    wait = asyncio.create_task(deferreds.wait(token, seconds=60))  # then it looks for itself
-    async with asyncio.timeout(30):
+    wait = asyncio.create_task(deferreds.wait(token, seconds=120))  # then it looks for itself
+    async with asyncio.timeout(60):
         while failures:  # noqa: ASYNC110 - any condition will do
             await asyncio.sleep(0.05)
     await two.deferreds.complete(token, b"1")
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         assert (await wait).value == b"1"
     serving.cancel()
 

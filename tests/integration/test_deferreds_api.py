@@ -114,7 +114,7 @@ async def test_errors_are_statuses_that_name_the_field_but_no_token(api: Api) ->
         (
             stub.Complete(pb.DeferredsCompleteRequest(token=token, value=b"2")),
             Code.ALREADY_EXISTS,
-            "stands",
+            "with another result",
         ),
         (
             stub.Complete(pb.DeferredsCompleteRequest(token=pending, value=big)),
@@ -162,7 +162,7 @@ async def test_the_command_line_completes_fails_and_shows(
     )
     code, line = await _baton(api, "complete", one, value="other")
     assert code == 1
-    assert "stands" in line
+    assert "with another result" in line
     assert one not in line
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(f"{two}\n".encode())))
     assert await _baton(api, "fail", "-", error="two\nlines") == (0, "two: failed: two\\nlines")

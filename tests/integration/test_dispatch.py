@@ -11,11 +11,11 @@ import pytest
 
 from sidecar.adapters.clock import boottime
 from sidecar.adapters.postgres.run_records import PostgresRunRecords
-from sidecar.callback import Invocation
-from sidecar.config.work import Retry, Schedule
-from sidecar.dispatch import Runs, Slots
-from sidecar.dispatch.completions import Completions
+from sidecar.execution.recorder import Recorder
+from sidecar.execution.runs import Runs
+from sidecar.execution.slots import Slots
 from sidecar.model.breaker import Breaker
+from sidecar.model.definitions import Retry, Schedule
 from sidecar.model.errors import (
     AnswerLost,
     FailedPrecondition,
@@ -23,11 +23,13 @@ from sidecar.model.errors import (
     StoreRefused,
     StoreUnavailable,
 )
-from sidecar.model.ledger import Claim, Recorded, Report
-from sidecar.model.run import Answer, CallFailed, Declined, Failed, Outcome, Succeeded, Verdict
+from sidecar.model.run import Answer, CallFailed, Declined, Failed, Outcome, Run, Succeeded
+from sidecar.model.run_records import Claim, Completion, Recorded
 from sidecar.model.term import Term
+from sidecar.model.verdict import Verdict
 from sidecar.scheduling import Schedules
 from tests.integration.runs_lab import EVERY_HOUR, FakeApp, Lab, laboratory
+from tests.lab.execution import record, writing
 
 QUICK = Retry(attempts=3, initial_seconds=0.05, max_seconds=0.1)
 
@@ -54,13 +56,13 @@ async def queued(lab: Lab, definition: Schedule = EVERY_HOUR, count: int = 1) ->
     ]
 
 
-def report(claim: Claim, **changes: object) -> Report:
+def report(claim: Claim, **changes: object) -> Completion:
     told = {"outcome": Outcome.SUCCEEDED, "cause": "succeeded"} | changes
     verdict = Verdict(**told)  # type: ignore[arg-type]
-    return Report(claim.deliveries[0], verdict)
+    return Completion(claim.runs[0], verdict)
 
 
-async def forever(invocation: Invocation) -> Answer:
+async def forever(run: Run) -> Answer:
     await asyncio.Event().wait()
     return Succeeded()
 
@@ -71,14 +73,14 @@ async def forever(invocation: Invocation) -> Answer:
 async def test_a_run_whose_leader_died_is_delivered_again(lab: Lab) -> None:
     """G5: the same key, a higher attempt, its checkpoints, no retry used up."""
     await queued(lab, replace(EVERY_HOUR, retry=Retry(attempts=1)))
-    first = (await lab.runs.claim(await lab.term(), limit=10)).deliveries[0]
+    first = (await lab.runs.claim(await lab.term(), limit=10)).runs[0]
     await records(lab).checkpoint(first.ref, "charge", b"42")
     app = FakeApp()
     async with lab.leading(app):
         (row,) = await lab.ended()
     (call,) = app.calls
-    assert call.delivery.idempotency_key == first.idempotency_key
-    assert (call.delivery.ref.attempt, call.delivery.failures) == (2, 0)
+    assert call.idempotency_key == first.idempotency_key
+    assert (call.ref.attempt, call.failures) == (2, 0)
     assert [(c.step, c.value) for c in call.checkpoints] == [("charge", b"42")]
     assert row["outcome"] == "succeeded"
     assert "leader changed" in [event["cause"] for event in row["history"]]
@@ -97,7 +99,7 @@ async def test_nothing_is_written_under_an_old_epoch(lab: Lab) -> None:
         await lab.runs.claim(old, limit=1)
     with pytest.raises(Fenced):
         await lab.runs.requeue(old)
-    ref = claim.deliveries[0].ref
+    ref = claim.runs[0].ref
     with pytest.raises(Fenced):
         await records(lab).checkpoint(ref, "step", b"")
     with pytest.raises(Fenced):
@@ -110,10 +112,10 @@ async def test_only_the_live_attempt_completes_and_only_once(lab: Lab) -> None:
     await queued(lab)
     term = await lab.term()
     claim = await lab.runs.claim(term, limit=1)
-    stale = replace(claim.deliveries[0], ref=replace(claim.deliveries[0].ref, attempt=2))
-    assert await lab.runs.complete(term, [Report(stale, report(claim).verdict)]) == {}
+    stale = replace(claim.runs[0], ref=replace(claim.runs[0].ref, attempt=2))
+    assert await lab.runs.complete(term, [Completion(stale, report(claim).verdict)]) == {}
     assert len(await lab.runs.complete(term, [report(claim)])) == 1
-    failed = Report(claim.deliveries[0], Verdict(Outcome.FAILED, error="late"))
+    failed = Completion(claim.runs[0], Verdict(Outcome.FAILED, error="late"))
     assert await lab.runs.complete(term, [failed]) == {}
     (row,) = await lab.rows()
     assert (row["outcome"], row["error"]) == ("succeeded", "")
@@ -142,11 +144,11 @@ async def test_what_is_written_together_commits_together(lab: Lab) -> None:
     for name in ("first", "second"):
         await queued(lab, replace(EVERY_HOUR, name=name))
     term = await lab.term()
-    first, second = (await lab.runs.claim(term, limit=2)).deliveries
+    first, second = (await lab.runs.claim(term, limit=2)).runs
     unknown = replace(second, state_version=2**31)  # more than its column holds
     verdict = Verdict(Outcome.SUCCEEDED, state=b"{}", cause="succeeded")
     with pytest.raises(StoreRefused):
-        await lab.runs.complete(term, [Report(first, verdict), Report(unknown, verdict)])
+        await lab.runs.complete(term, [Completion(first, verdict), Completion(unknown, verdict)])
     assert await lab.sql("SELECT * FROM baton.state") == []
     assert [row["state"] for row in await lab.rows()] == ["running", "running"]
 
@@ -157,7 +159,7 @@ async def test_a_run_that_kills_every_leader_fails_after_twenty_deliveries(lab: 
     for _ in range(20):
         term = await lab.term()
         await lab.runs.requeue(term)
-        assert (await lab.runs.claim(term, limit=1)).deliveries
+        assert (await lab.runs.claim(term, limit=1)).runs
     ended = await lab.runs.requeue(await lab.term())
     assert ended.ended[0].outcome is Outcome.FAILED
     (row,) = await lab.rows()
@@ -186,11 +188,11 @@ async def test_a_run_that_is_going_to_wait_while_its_schedule_is_deleted_ends(la
     (run_id,) = await queued(lab)
     term = await lab.term()
     claim = await lab.runs.claim(term, limit=1)
-    later = Report(claim.deliveries[0], Verdict(wait_seconds=0.0, used_retry=True, error="no"))
+    later = Completion(claim.runs[0], Verdict(wait_seconds=0.0, used_retry=True, error="no"))
     async with await psycopg.AsyncConnection.connect(lab.url) as slow:
         await slow.execute("SELECT 1 FROM baton.run FOR UPDATE")
-        waits = asyncio.ensure_future(lab.runs.complete(term, [later]))
-        await lab.until_waiting(1)
+        waits = asyncio.ensure_future(lab.complete(term, [later]))
+        await asyncio.wait({waits}, timeout=0.2)
         deleted = asyncio.ensure_future(catalogue(lab).delete("hourly"))
         await asyncio.wait({deleted}, timeout=0.2)
     await asyncio.gather(waits, deleted)
@@ -267,10 +269,10 @@ async def moved_away(lab: Lab, states: Sequence[str]) -> tuple[Term, Claim]:
         cluster_id=lab.identity.cluster_id,
     )
     await catalogue(lab).update(EVERY_HOUR)
-    for delivery, state in zip(claim.deliveries, states, strict=True):
+    for run, state in zip(claim.runs, states, strict=True):
         if state == "waiting":  # it failed after its schedule had gone
             again = Verdict(used_retry=True, error="no", cause="retry")
-            await lab.runs.complete(term, [Report(delivery, again)])
+            await lab.runs.complete(term, [Completion(run, again)])
     return term, claim
 
 
@@ -302,8 +304,8 @@ async def test_runs_come_along_from_a_group_that_nobody_leads(lab: Lab, gone: st
         rows = await lab.ended(2)
     assert [(row["outcome"], row["attempt"]) for row in rows] == [("succeeded", 2)] * 2
     assert {row["group_id"] for row in rows} == {lab.identity.groups["default"]}
-    assert {call.delivery.idempotency_key for call in app.calls} == {
-        delivery.idempotency_key for delivery in claim.deliveries
+    assert {call.idempotency_key for call in app.calls} == {
+        run.idempotency_key for run in claim.runs
     }
     # Nobody has taken the old term away from its holder: it is the attempt that is over.
     assert await lab.runs.complete(old, [report(claim)]) == {}
@@ -325,17 +327,17 @@ async def test_the_leader_steps_down_when_it_is_fenced(lab: Lab) -> None:
     await queued(lab)
     app = FakeApp()
 
-    async def usurped(invocation: Invocation) -> Answer:
+    async def usurped(run: Run) -> Answer:
         await lab.term()
         return Succeeded()
 
     app.handler = usurped
-    async with lab.leading(app) as tenure:
+    async with lab.leading(app) as authority:
         for _ in range(200):
             if lab.fenced:
                 break
             await asyncio.sleep(0.02)
-    assert lab.fenced[0] == tenure.term
+    assert lab.fenced[0] == authority.term
 
 
 # ── answers ─────────────────────────────────────────────────────────────────────────────────────
@@ -346,8 +348,8 @@ async def test_retries_survive_a_change_of_leader(lab: Lab) -> None:
     await queued(lab, replace(EVERY_HOUR, retry=QUICK))
     app = FakeApp()
 
-    async def failing(invocation: Invocation) -> Answer:
-        return CallFailed("INTERNAL", f"attempt {invocation.delivery.ref.attempt}")
+    async def failing(run: Run) -> Answer:
+        return CallFailed("INTERNAL", f"attempt {run.ref.attempt}")
 
     app.handler = failing
     async with lab.leading(app):
@@ -372,7 +374,7 @@ async def test_an_app_out_of_reach_uses_up_no_retry(lab: Lab) -> None:
     ]
     app = FakeApp()
 
-    async def late(invocation: Invocation) -> Answer:
+    async def late(run: Run) -> Answer:
         return answers.pop(0)
 
     app.handler = late
@@ -386,7 +388,7 @@ async def test_an_app_may_decline(lab: Lab) -> None:
     await queued(lab)
     app = FakeApp()
 
-    async def declining(invocation: Invocation) -> Answer:
+    async def declining(run: Run) -> Answer:
         return Declined("holiday")
 
     app.handler = declining
@@ -406,7 +408,7 @@ async def test_a_run_that_was_started_was_the_last_one_whatever_becomes_of_it(
 ) -> None:
     """One that the app declined, or that was cancelled while it waited, is no run that counts."""
 
-    async def handler(invocation: Invocation) -> Answer:
+    async def handler(run: Run) -> Answer:
         return answer
 
     await queued(lab)
@@ -435,7 +437,7 @@ async def test_the_breaker_stops_hammering_an_app_that_fails_every_call(lab: Lab
     await queued(lab, replace(EVERY_HOUR, retry=Retry(attempts=1)), count=10)
     app, times = FakeApp(), list[float]()
 
-    async def at_first_broken(invocation: Invocation) -> Answer:
+    async def at_first_broken(run: Run) -> Answer:
         times.append(boottime())
         return CallFailed("INTERNAL", "no") if len(times) <= 3 else Succeeded()
 
@@ -452,12 +454,12 @@ async def test_a_probe_that_takes_hours_does_not_keep_others_waiting(lab: Lab) -
     await queued(lab, replace(EVERY_HOUR, name="bad", retry=Retry(attempts=1)), count=3)
     app = FakeApp()
 
-    async def handler(invocation: Invocation) -> Answer:
-        match invocation.delivery.name:
+    async def handler(run: Run) -> Answer:
+        match run.name:
             case "bad":
                 return CallFailed("UNKNOWN", "no")
             case "long":
-                return await forever(invocation)
+                return await forever(run)
         return Succeeded()
 
     app.handler = handler
@@ -466,15 +468,15 @@ async def test_a_probe_that_takes_hours_does_not_keep_others_waiting(lab: Lab) -
         await queued(lab, replace(EVERY_HOUR, name="long"))
         await queued(lab, replace(EVERY_HOUR, name="quick"), count=3)
         await lab.ended(6)
-    assert [call.delivery.name for call in app.calls[3:]] == ["long", "quick", "quick", "quick"]
+    assert [call.name for call in app.calls[3:]] == ["long", "quick", "quick", "quick"]
 
 
 async def test_what_was_claimed_ahead_is_not_called_once_the_breaker_is_open(lab: Lab) -> None:
-    """It never reached the app: it waits, and uses up no delivery."""
+    """It never reached the app: it waits, and uses up no retry."""
     await queued(lab, count=20)
     app = FakeApp()
 
-    async def breaks_down(invocation: Invocation) -> Answer:
+    async def breaks_down(run: Run) -> Answer:
         await asyncio.sleep(0.02)  # quick enough that some are claimed ahead
         return Succeeded() if len(app.calls) <= 6 else CallFailed("INTERNAL", "no")
 
@@ -492,7 +494,7 @@ async def test_no_more_calls_at_once_than_allowed_over_all_groups(lab: Lab) -> N
     await queued(lab, replace(EVERY_HOUR, name="second", group="other"), count=10)
     app, slots = FakeApp(), Slots(4)
 
-    async def brief(invocation: Invocation) -> Answer:
+    async def brief(run: Run) -> Answer:
         await asyncio.sleep(0.02)
         return Succeeded()
 
@@ -524,7 +526,7 @@ async def outcomes_of_three(lab: Lab, policy: str) -> tuple[list[tuple[str, str 
     go = asyncio.Event()
     app = FakeApp()
 
-    async def handler(invocation: Invocation) -> Answer:
+    async def handler(run: Run) -> Answer:
         await go.wait()
         return Succeeded()
 
@@ -574,14 +576,14 @@ async def test_a_backlog_does_not_keep_back_what_must_not_overlap(lab: Lab) -> N
         await catalogue(lab).trigger("hourly", payload=None, request_id="")
     app = FakeApp()
 
-    async def slow(invocation: Invocation) -> Answer:
+    async def slow(run: Run) -> Answer:
         await asyncio.sleep(0.15)
         return Succeeded()
 
     app.handler = slow
     async with lab.leading(app, slots=Slots(1)):
         await lab.ended(11)
-    assert [call.delivery.name for call in app.calls].index("alone") == 4
+    assert [call.name for call in app.calls].index("alone") == 4
 
 
 async def test_a_backfilled_run_is_not_replaced(lab: Lab) -> None:
@@ -590,7 +592,7 @@ async def test_a_backfilled_run_is_not_replaced(lab: Lab) -> None:
     await backfilled(lab)
     go, app = asyncio.Event(), FakeApp()
 
-    async def handler(invocation: Invocation) -> Answer:
+    async def handler(run: Run) -> Answer:
         await go.wait()
         return CallFailed("INTERNAL", "once") if len(app.calls) == 1 else Succeeded()
 
@@ -656,7 +658,7 @@ async def test_a_cancelled_run_is_not_retried(lab: Lab) -> None:
     term = await lab.term()
     claim = await lab.runs.claim(term, limit=1)
     await records(lab).cancel(run_id, "")
-    waiting = Report(claim.deliveries[0], Verdict(wait_seconds=1.0, used_retry=True, error="no"))
+    waiting = Completion(claim.runs[0], Verdict(wait_seconds=1.0, used_retry=True, error="no"))
     recorded = await lab.runs.complete(term, [waiting])
     assert recorded[run_id].reason == "operator"
 
@@ -666,7 +668,7 @@ async def test_retry_gives_a_failed_run_a_new_life(lab: Lab) -> None:
     app = FakeApp()
     broken = True
 
-    async def sometimes(invocation: Invocation) -> Answer:
+    async def sometimes(run: Run) -> Answer:
         return Failed("no", retryable=True) if broken else Succeeded()
 
     app.handler = sometimes
@@ -677,7 +679,7 @@ async def test_retry_gives_a_failed_run_a_new_life(lab: Lab) -> None:
         assert (again.state, again.attempt) == ("queued", 1)
         (row,) = await lab.until(lambda rows: rows[0]["outcome"] == "succeeded")
     assert row["attempt"] == 2
-    assert app.calls[0].delivery.idempotency_key == app.calls[1].delivery.idempotency_key
+    assert app.calls[0].idempotency_key == app.calls[1].idempotency_key
     with pytest.raises(FailedPrecondition):
         await records(lab).retry(run_id)
 
@@ -704,14 +706,14 @@ async def test_runs_that_overlapped_go_on_one_after_the_other(lab: Lab, when: st
     term = await lab.term()
     claim = await lab.runs.claim(term, limit=3)
     again = Verdict(wait_seconds=0.0, used_retry=True, error="no", cause="retry")
-    reports = [Report(delivery, again) for delivery in claim.deliveries]
+    reports = [Completion(run, again) for run in claim.runs]
     if when == "they wait":
         await lab.runs.complete(term, reports)
     await catalogue(lab).update(replace(EVERY_HOUR, overlap="queue"))
     if when == "they run":
         await lab.runs.complete(term, reports)
 
-    async def for_a_while(_: Invocation) -> Answer:
+    async def for_a_while(_: Run) -> Answer:
         await asyncio.sleep(0.1)
         return Succeeded()
 
@@ -727,15 +729,15 @@ async def test_draining_lets_runs_finish_and_begins_none(lab: Lab) -> None:
     go = asyncio.Event()
     app = FakeApp()
 
-    async def handler(invocation: Invocation) -> Answer:
+    async def handler(run: Run) -> Answer:
         await go.wait()
         return Succeeded()
 
     app.handler = handler
-    async with lab.leading(app) as tenure:
+    async with lab.leading(app) as authority:
         await lab.until(lambda rows: rows[0]["state"] == "running")
-        tenure.work_until = boottime() + 5.0
-        tenure.draining.set()
+        authority.drain_deadline = boottime() + 5.0
+        authority.draining.set()
         await catalogue(lab).trigger("hourly", payload=None, request_id="")
         await asyncio.sleep(0.1)
         go.set()
@@ -748,10 +750,10 @@ async def test_draining_cancels_what_does_not_end_in_time(lab: Lab) -> None:
     """G5: it is left to the next leader."""
     await queued(lab)
     app = FakeApp(forever)
-    async with lab.leading(app) as tenure:
+    async with lab.leading(app) as authority:
         await lab.until(lambda rows: rows[0]["state"] == "running")
-        tenure.work_until = boottime() + 0.2
-        tenure.draining.set()
+        authority.drain_deadline = boottime() + 0.2
+        authority.draining.set()
         for _ in range(100):
             if app.cancelled:
                 break
@@ -774,7 +776,7 @@ class Forgetful:
         self._failures = failures
         self.completions = 0
 
-    async def complete(self, term: Term, reports: Sequence[Report]) -> object:
+    async def complete(self, term: Term, reports: Sequence[Completion]) -> object:
         self.completions += 1
         match self._failures.pop(0) if self._failures else "":
             case "lost after":
@@ -786,8 +788,11 @@ class Forgetful:
                 raise StoreUnavailable("away")
         return await self._runs.complete(term, reports)
 
-    async def landed(self, reports: Sequence[Report]) -> object:
-        return await self._runs.landed(reports)
+    async def find_lost_completions(self, reports: Sequence[Completion]) -> object:
+        return await self._runs.find_lost_completions(reports)
+
+    async def still_running(self, reports: Sequence[Completion]) -> object:
+        return await self._runs.still_running(reports)
 
 
 @pytest.mark.parametrize(
@@ -799,15 +804,12 @@ async def test_an_unknown_commit_is_resolved_by_reading(
 ) -> None:
     """G4, G7: whatever happened to the commit, the outcome is known and written once."""
     await queued(lab)
-    tenure = await lab.tenure()
-    claim = await lab.runs.claim(tenure.term, limit=1)
+    authority = await lab.authority()
+    claim = await lab.runs.claim(authority.term, limit=1)
     store = Forgetful(lab, list(failures))
-    completions = Completions(store, tenure)  # type: ignore[arg-type]
-    writer = asyncio.create_task(completions.run())
-    try:
-        recorded = await asyncio.wait_for(completions.record(report(claim)), 5)
-    finally:
-        writer.cancel()
+    recorder = Recorder(store, authority)  # type: ignore[arg-type]
+    async with writing(recorder):
+        recorded = await record(recorder, report(claim))
     assert isinstance(recorded, Recorded)
     assert recorded.outcome is Outcome.SUCCEEDED
     assert store.completions == writes
@@ -820,7 +822,7 @@ async def test_an_answer_waits_for_tables_that_are_refused_for_a_while(lab: Lab)
     await queued(lab)
     app = FakeApp()
 
-    async def handler(invocation: Invocation) -> Answer:
+    async def handler(run: Run) -> Answer:
         await lab.sql("ALTER TABLE baton.state RENAME TO state_away")
         return Succeeded(state=b"kept")
 
@@ -844,7 +846,7 @@ async def test_an_end_under_a_later_term_is_not_taken_for_our_own(lab: Lab) -> N
     term = await lab.term()
     await lab.runs.requeue(term)
     assert await lab.runs.complete(term, [report(await lab.runs.claim(term, limit=1))])
-    assert await lab.runs.landed([lost]) == {}
+    assert await lab.runs.find_lost_completions([lost]) == {}
 
 
 async def test_runs_claimed_in_an_answer_that_was_lost_are_not_forgotten(lab: Lab) -> None:
@@ -853,11 +855,11 @@ async def test_runs_claimed_in_an_answer_that_was_lost_are_not_forgotten(lab: La
     term = await lab.term()
     known = await lab.runs.claim(term, limit=1)
     await lab.runs.claim(term, limit=2)  # as if nobody had heard
-    taken_back = await lab.runs.requeue(term, known=[known.deliveries[0].ref.run_id])
+    taken_back = await lab.runs.requeue(term, known=[known.runs[0].ref.run_id])
     assert taken_back.count == 2
     again = await lab.runs.claim(term, limit=5)
-    assert [d.deliveries for d in again.deliveries] == [1, 1]
-    assert [d.ref.attempt for d in again.deliveries] == [2, 2]
+    assert [d.deliveries for d in again.runs] == [1, 1]
+    assert [d.ref.attempt for d in again.runs] == [2, 2]
 
 
 async def test_a_queued_tick_that_grew_too_old_is_a_misfire(lab: Lab) -> None:
@@ -901,8 +903,8 @@ async def test_a_tick_that_grew_too_old_while_it_waited_for_a_slot_is_a_misfire(
     await lab.add(replace(overlapping(overlap), **limits))
     go, app = asyncio.Event(), FakeApp()
 
-    async def handler(invocation: Invocation) -> Answer:
-        if invocation.delivery.name == "busy":
+    async def handler(run: Run) -> Answer:
+        if run.name == "busy":
             await go.wait()
         return Succeeded()
 
@@ -936,20 +938,20 @@ async def test_what_was_missed_while_a_run_was_under_way_is_told_to_the_next(lab
     await lab.runs.complete(term, [report(first)])
     second = await lab.runs.claim(term, limit=1)
     await lab.runs.complete(term, [report(second)])
-    told = [claim.deliveries[0].metadata.missed_count for claim in (first, second)]
+    told = [claim.runs[0].metadata.missed_count for claim in (first, second)]
     assert told == [0, 3]
     third = await lab.runs.claim(term, limit=1)
-    assert third.deliveries[0].metadata.missed_count == 0
+    assert third.runs[0].metadata.missed_count == 0
 
 
 async def test_pruning_forgets_old_history_only(lab: Lab) -> None:
     await queued(lab, count=3)
     term = await lab.term()
     claim = await lab.runs.claim(term, limit=2)
-    await lab.runs.complete(term, [Report(d, report(claim).verdict) for d in claim.deliveries])
+    await lab.runs.complete(term, [Completion(d, report(claim).verdict) for d in claim.runs])
     await lab.sql(
         "UPDATE baton.run SET finished_at = finished_at - interval '8 days' WHERE id = %(id)s",
-        id=claim.deliveries[0].ref.run_id,
+        id=claim.runs[0].ref.run_id,
     )
     assert await lab.runs.prune(term, keep_seconds=timedelta(days=7).total_seconds(), limit=10) == 1
     assert sorted(row["state"] for row in await lab.rows()) == ["ended", "queued"]

@@ -1,7 +1,7 @@
 """The Execute call against a real gRPC app."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -16,24 +16,29 @@ from sidecar._proto.baton.v1 import callback_pb2, callback_pb2_grpc, runs_pb2
 from sidecar.adapters.grpc_app import AppLink
 from sidecar.adapters.grpc_execute import GrpcExecute
 from sidecar.adapters.tokens import Token
-from sidecar.callback import Callback, Invocation
 from sidecar.config.secret import SecretSource
+from sidecar.execution.calls import CallPerRun
 from sidecar.model.run import (
     CallFailed,
     Checkpoint,
     Declined,
-    Delivery,
     ExecutionMetadata,
     Failed,
     Limits,
+    Outcome,
+    Run,
     RunKind,
     RunRef,
     Succeeded,
 )
-from tests.integration.runs_lab import NoStates
+from sidecar.model.run_records import Completion
+from sidecar.model.term import Term
+from sidecar.model.verdict import verdict
+from sidecar.tracing import NoTracer
+from tests.lab.execution import MemoryCompletions, a_pipeline, an_authority
 
 TICK = datetime(2027, 1, 2, 3, 4, 5, 600_000, tzinfo=UTC)
-RUN = Delivery(
+RUN = Run(
     ref=RunRef(12, 3, 7),
     kind=RunKind.TRIGGER,
     name="report",
@@ -102,22 +107,29 @@ async def link(address: str) -> AsyncIterator[AppLink]:
 
 @pytest.fixture
 def execute(link: AppLink) -> GrpcExecute:
-    return GrpcExecute(link, cluster="c", runner_id="r", connect_seconds=10.0)
+    return GrpcExecute(link, NoTracer(), cluster="c", runner_id="r")
 
 
-class NoCheckpoints:
-    async def checkpoints(self, run_ids: Sequence[int]) -> Mapping[int, tuple[Checkpoint, ...]]:
-        return {}
-
-
-def _callback(link: AppLink, connect_seconds: float) -> Callback:
-    execute = GrpcExecute(link, cluster="c", runner_id="r", connect_seconds=connect_seconds)
-    return Callback(execute, NoStates(), NoCheckpoints(), connect_seconds=connect_seconds)
+async def _answered(
+    link: AppLink, run: Run, connect_seconds: float, trusted_seconds: float = 3.0
+) -> Completion | None:
+    """What the pipeline makes of the run; None: nothing was recorded."""
+    execute = GrpcExecute(link, NoTracer(), cluster="c", runner_id="r")
+    store = MemoryCompletions()
+    pipeline = replace(
+        a_pipeline(None, store), app=CallPerRun(execute), connect_seconds=connect_seconds
+    )
+    authority = an_authority(Term("default", 1, 7), lambda: trusted_seconds)
+    async with pipeline.open(authority) as executions:
+        assert executions.admit(1).count == (1 if trusted_seconds else 0)
+        executions.start([run])
+        await executions.finish(20.0)
+    return store.completions[0] if store.completions else None
 
 
 async def test_the_app_is_told_everything(app: ToyApp, execute: GrpcExecute) -> None:
     steps = (Checkpoint("a", b"1"), Checkpoint("b", b"2"))
-    assert await execute.execute(Invocation(RUN, b"state", steps)) == Succeeded()
+    assert await execute.execute(replace(RUN, state=b"state", checkpoints=steps)) == Succeeded()
     (request,) = app.requests
     assert app.metadata["baton-token"] == "secret"
     context = request.context
@@ -156,7 +168,7 @@ async def test_every_answer_is_understood(app: ToyApp, execute: GrpcExecute) -> 
         (response(skipped=callback_pb2.Skipped(reason="no")), Declined("no")),
     ):
         app.response = sent
-        assert await execute.execute(Invocation(RUN)) == understood
+        assert await execute.execute(RUN) == understood
 
 
 @pytest.mark.parametrize("code", [grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.NOT_FOUND])
@@ -164,48 +176,49 @@ async def test_a_status_is_told_with_its_words(
     app: ToyApp, execute: GrpcExecute, code: grpc.StatusCode
 ) -> None:
     app.code = code
-    assert await execute.execute(Invocation(RUN)) == CallFailed(code.name, "words of the app")
+    assert await execute.execute(RUN) == CallFailed(code.name, "words of the app")
 
 
 async def test_an_app_that_is_not_there_was_not_delivered_to(link: AppLink) -> None:
-    execute = GrpcExecute(link, cluster="c", runner_id="r", connect_seconds=0.3)
-    answer = await execute.execute(Invocation(RUN))
-    assert answer == CallFailed("UNAVAILABLE", "no connection to the app", delivered=False)
+    completion = await _answered(link, RUN, connect_seconds=0.3)
+    assert completion is not None
+    assert completion.verdict.error == "UNAVAILABLE: no connection to the app"
+    assert not completion.verdict.delivered
 
 
 async def test_nothing_leaves_once_its_term_is_over(app: ToyApp, link: AppLink) -> None:
-    """G1: it ended while we waited for the connection, or stood still."""
-    execute = GrpcExecute(
-        link, cluster="c", runner_id="r", connect_seconds=10.0, trusted=lambda _: False
-    )
-    answer = await execute.execute(Invocation(RUN))
-    assert answer == CallFailed("UNAVAILABLE", "no connection to the app", delivered=False)
+    """G1: it ended while the sidecar waited for the connection, or was frozen."""
+    assert await _answered(link, RUN, connect_seconds=10.0, trusted_seconds=0.0) is None
     assert not app.requests
 
 
 async def test_an_app_that_is_not_there_is_no_timeout(link: AppLink) -> None:
     """A limit shorter than the time to connect: undeliverable, which uses up no retry."""
-    answer = await _callback(link, connect_seconds=1.0).execute(LIMITED)
-    assert answer == CallFailed("UNAVAILABLE", "no connection to the app", delivered=False)
+    completion = await _answered(link, LIMITED, connect_seconds=1.0)
+    assert completion is not None
+    assert completion.verdict.error == "UNAVAILABLE: no connection to the app"
+    assert not completion.verdict.used_retry
 
 
 async def test_the_limit_counts_from_the_connection(link: AppLink, address: str) -> None:
-    callback = _callback(link, connect_seconds=10.0)
-    early = asyncio.create_task(callback.execute(LIMITED))
+    early = asyncio.create_task(_answered(link, LIMITED, connect_seconds=10.0))
     await asyncio.sleep(2 * LIMITED.limits.timeout_seconds)
     async with _serving(address) as app:
-        assert await early == Succeeded()
+        completion = await early
+        assert completion is not None
+        assert completion.verdict.outcome is Outcome.SUCCEEDED
         app.seconds = 60.0
-        answer = await callback.execute(LIMITED)
-        assert answer == CallFailed("DEADLINE_EXCEEDED", "no answer within 0.5 s")
+        completion = await _answered(link, LIMITED, connect_seconds=10.0)
+        assert completion is not None
+        assert completion.verdict.error_code == "DEADLINE_EXCEEDED"
 
 
 async def test_the_deadline_is_the_apps_too(app: ToyApp, execute: GrpcExecute) -> None:
-    await execute.execute(Invocation(RUN))  # connected: the limit is for the call alone
+    await execute.execute(RUN)  # connected: the limit is for the call alone
     app.ended.clear()
     app.seconds = 60.0
     limited = replace(RUN, limits=Limits(timeout_seconds=1.0))
-    answer = await execute.execute(Invocation(limited))
+    answer = await execute.execute(limited)
     assert isinstance(answer, CallFailed)
     assert answer.code == "DEADLINE_EXCEEDED"
     assert app.requests[1].HasField("deadline")
@@ -214,7 +227,7 @@ async def test_the_deadline_is_the_apps_too(app: ToyApp, execute: GrpcExecute) -
 
 async def test_cancelling_us_cancels_the_call(app: ToyApp, execute: GrpcExecute) -> None:
     app.seconds = 30.0
-    task = asyncio.create_task(execute.execute(Invocation(RUN)))
+    task = asyncio.create_task(execute.execute(RUN))
     await app.begun.wait()
     assert _in_flight() == 1
     task.cancel()
@@ -227,3 +240,19 @@ async def test_cancelling_us_cancels_the_call(app: ToyApp, execute: GrpcExecute)
 def _in_flight() -> float | None:
     """Of schedules and singletons: both are called through here."""
     return metrics.REGISTRY.get_sample_value("baton_runs_in_flight")
+
+
+async def test_an_answer_over_the_limit_is_final_like_one_just_below(
+    app: ToyApp, execute: GrpcExecute
+) -> None:
+    """It would be as large again, however often it is asked for."""
+    limit, verdicts = 4 * 1024 * 1024, []
+    for size in (limit - 100, limit + 100):
+        app.response = callback_pb2.ExecuteResponse(
+            succeeded=callback_pb2.Succeeded(result=b"x" * size)
+        )
+        answer = await execute.execute(RUN)
+        verdicts.append(verdict(RUN, answer, age_seconds=0.0, chance=0.5))
+    for each in verdicts:
+        assert (each.outcome, each.error_code) == (Outcome.FAILED, "TOO_LARGE")
+        assert each.error.startswith("the app returned a")

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from sidecar.config.work import Schedule
+from sidecar.model.definitions import Schedule
 from tests.integration.runs_lab import FakeApp, Lab, laboratory, soon
 
 
@@ -24,8 +24,8 @@ async def test_a_tick_becomes_one_run_with_one_outcome(lab: Lab) -> None:
         (row,) = await lab.ended()
     assert (row["tick"], row["outcome"], row["attempt"]) == (tick, "succeeded", 1)
     (call,) = app.calls
-    assert call.delivery.payload == b"{}"
-    assert call.delivery.idempotency_key.startswith("test/once/20")
+    assert call.payload == b"{}"
+    assert call.idempotency_key.startswith("test/once/20")
     assert [event["state"] for event in row["history"]] == ["queued", "running", "ended"]
     stored = await lab.schedules.get("once")
     assert stored.next_tick is None

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from sidecar.callback import Invocation
-from sidecar.config.work import Retry, Schedule
-from sidecar.dispatch import Dispatcher, Slots
+from sidecar.execution.authority import Authority
+from sidecar.execution.slots import Slots
 from sidecar.model.breaker import Breaker
+from sidecar.model.definitions import Retry, Schedule
 from sidecar.model.errors import AnswerLost, StoreUnavailable
-from sidecar.model.run import Answer, CallFailed, Failed, Succeeded
-from sidecar.model.term import Tenure
-from sidecar.scheduling import Ticker
+from sidecar.model.run import Answer, CallFailed, Failed, Run, Succeeded
+from sidecar.scheduling.ticker import Ticker
 from tests.integration.runs_lab import FakeApp, Lab, laboratory
+from tests.lab.execution import under
 
 STEP = timedelta(milliseconds=100)
 
@@ -72,7 +72,7 @@ class Storm:
         self.dice = random.Random(seed)
         self.app = FakeApp(self._handler)
 
-    async def _handler(self, invocation: Invocation) -> Answer:
+    async def _handler(self, run: Run) -> Answer:
         await asyncio.sleep(self.dice.random() * 0.15)
         chance = self.dice.random()
         if chance < 0.1:
@@ -81,25 +81,23 @@ class Storm:
             return Failed("no", retryable=chance < 0.15)
         return Succeeded()
 
-    async def leader(self, tenure: Tenure) -> None:
+    async def leader(self, authority: Authority) -> None:
         """Two leaders overlap for a moment: the old one does not know yet."""
-        tools = self.lab.tools(
-            self.app,
-            store=Unreliable(self.lab.runs, self.dice),
-            slots=Slots(8),
-            breaker=Breaker(50, 0.1),
-        )
-        dispatcher = Dispatcher(tools)
+        runs = Unreliable(self.lab.runs, self.dice)
+        pipeline = self.lab.pipeline(self.app, store=runs, slots=Slots(8), breaker=Breaker(50, 0.1))
+        dispatcher = self.lab.dispatcher(runs)
         schedules: Any = Unreliable(self.lab.schedules, self.dice)
         ticker = Ticker(schedules, self.lab.hints, cluster="test", queued=dispatcher.wake)
         with suppress(asyncio.CancelledError):
-            await asyncio.gather(dispatcher.lead(tenure), ticker.lead(tenure))
+            await asyncio.gather(
+                under(pipeline, authority, dispatcher.lead), ticker.lead(authority)
+            )
 
     async def rage(self, terms: int) -> None:
         leaders: list[asyncio.Task[None]] = []
         for _ in range(terms):
-            tenure = await self.lab.tenure()
-            leaders.append(asyncio.create_task(self.leader(tenure)))
+            authority = await self.lab.authority()
+            leaders.append(asyncio.create_task(self.leader(authority)))
             await asyncio.sleep(0.1)  # the old one goes on meanwhile
             for old in leaders[:-1]:
                 old.cancel()

@@ -17,16 +17,18 @@ import pytest
 import sidecar.adapters.postgres
 from sidecar.adapters.postgres.deferreds import PostgresDeferreds
 from sidecar.adapters.postgres.heartbeats import Heartbeats
+from sidecar.adapters.postgres.queries import Queries
 from sidecar.adapters.postgres.run_records import PostgresRunRecords
 from sidecar.adapters.postgres.state import PostgresState
-from sidecar.config.work import Schedule, Singleton
+from sidecar.model.definitions import Singleton
 from sidecar.model.errors import Fenced
-from sidecar.model.ledger import Report, Step
-from sidecar.model.run import Delivery, Outcome, RunRef, Verdict
+from sidecar.model.run import Outcome, Run, RunRef
+from sidecar.model.run_records import Completion, Step
 from sidecar.model.schedule import SkipReason, timing_of
-from sidecar.model.state_words import Delete, Put
+from sidecar.model.state_types import Delete, Put
 from sidecar.model.stored_schedule import DueTicks, due_ticks
 from sidecar.model.term import Term
+from sidecar.model.verdict import Verdict
 from sidecar.scheduling import Schedules
 from tests.integration.runs_lab import EVERY_HOUR, Lab, laboratory
 
@@ -40,13 +42,13 @@ class Leader:
 
     lab: Lab
     term: Term
-    delivery: Delivery
+    run: Run
     queued: int
-    due: DueTicks[Schedule]
+    due: DueTicks
 
     @property
     def ref(self) -> RunRef:
-        return self.delivery.ref
+        return self.run.ref
 
     @property
     def records(self) -> PostgresRunRecords:
@@ -58,7 +60,7 @@ class Leader:
 
     async def complete(self, state: bytes | None = None) -> object:
         verdict = Verdict(Outcome.SUCCEEDED, state=state, cause="succeeded")
-        return await self.lab.runs.complete(self.term, [Report(self.delivery, verdict)])
+        return await self.lab.runs.complete(self.term, [Completion(self.run, verdict)])
 
     async def checkpoint(self) -> object:
         return await self.records.checkpoint(self.ref, "charge", b"1")
@@ -104,7 +106,7 @@ WRITES: dict[str, Write] = {
     "runs/checkpoint_all": Leader.checkpoint_all,
     "runs/claim": lambda x: x.lab.runs.claim(x.term, limit=9),
     "runs/complete": Leader.complete,
-    "runs/end_lives": lambda x: x.lab.runs.end_lives(x.term, limit=9),
+    "runs/end_abandoned_singletons": lambda x: x.lab.runs.end_abandoned_singletons(x.term, limit=9),
     "runs/expire": lambda x: x.lab.runs.expire(x.term),
     "runs/heartbeat": Leader.report_life,
     "runs/replace": lambda x: x.lab.runs.ask_replacement(x.term, [x.ref.run_id]),
@@ -137,17 +139,18 @@ async def leader(database_url: str) -> AsyncIterator[Leader]:
         assert due is not None
         catalogue = Schedules(lab.schedules, lab.hints, cluster="test")
         await catalogue.trigger(EVERY_HOUR.name, payload=None, request_id="")
-        (delivery,) = (await lab.runs.claim(term, limit=1)).deliveries
+        (run,) = (await lab.runs.claim(term, limit=1)).runs
         queued = await catalogue.trigger(EVERY_HOUR.name, payload=None, request_id="")
-        leader = Leader(lab, term, delivery, queued, due)
+        leader = Leader(lab, term, run, queued, due)
         await leader.state.put([Put("old", b"1")])
         yield leader
 
 
 def test_every_fenced_statement_is_among_those_tested() -> None:
-    texts = {path: path.read_text(encoding="utf-8") for path in QUERIES.rglob("*.sql")}
-    fenced = {path for path, text in texts.items() if "epoch = %(epoch)s" in text}
-    names = {path.relative_to(QUERIES).with_suffix("").as_posix() for path in fenced}
+    files = [path for path in QUERIES.rglob("*.sql") if path.parent.name != "shared"]
+    everything = {path.relative_to(QUERIES).with_suffix("").as_posix() for path in files}
+    queries = Queries("baton")
+    names = {name for name in everything if "epoch = %(epoch)s" in queries[name]}
     # They write the term itself, and the holder of its lock does; or they only read.
     assert names - {"election/release", "runs/cancellations"} == WRITES.keys()
 
@@ -196,8 +199,8 @@ async def test_a_write_of_an_attempt_before_the_live_one_is_refused(
 ) -> None:
     """G3, G5: the run lives, the term stands, but the app has been called again since."""
     again = Verdict(wait_seconds=0.0, used_retry=True, error="no", cause="retry")
-    await leader.lab.runs.complete(leader.term, [Report(leader.delivery, again)])
-    deliveries = (await leader.lab.runs.claim(leader.term, limit=9)).deliveries
+    await leader.lab.runs.complete(leader.term, [Completion(leader.run, again)])
+    deliveries = (await leader.lab.runs.claim(leader.term, limit=9)).runs
     assert RunRef(leader.ref.run_id, 2, leader.term.epoch) in [each.ref for each in deliveries]
     before = await leader.everything()
     with pytest.raises(Fenced):
@@ -216,3 +219,13 @@ async def test_state_and_outcome_of_one_answer_wait_together(leader: Leader) -> 
     with pytest.raises(Fenced):
         await writing
     assert await leader.everything() == before
+
+
+async def test_a_repeated_put_is_answered_while_a_takeover_is_under_way(leader: Leader) -> None:
+    """G3, G7: it writes nothing, so it takes no fence, and its answer is the earlier one."""
+    put = Put("new", b"1", request_id="one")
+    first = await leader.state.put_fenced(put, leader.ref, 0)
+    async with await psycopg.AsyncConnection.connect(leader.lab.url) as successor:
+        await successor.execute("UPDATE baton.term SET epoch = epoch + 1")
+        again = await leader.state.put_fenced(put, leader.ref, 0)
+    assert again.record == first.record

@@ -15,10 +15,11 @@ from sidecar.adapters.postgres.database import Database
 from sidecar.adapters.postgres.heartbeats import Heartbeats
 from sidecar.adapters.postgres.membership import Membership
 from sidecar.adapters.postgres.migrate import migrate
-from sidecar.config.work import Singleton
 from sidecar.health import Check, Checks, DeadMansSwitch, Health
+from sidecar.model.definitions import Singleton
 from sidecar.model.errors import AppUnavailable
-from sidecar.model.term import Tenure, Term
+from sidecar.model.term import Term
+from tests.lab.execution import NoPeers, an_authority
 
 
 @dataclass
@@ -36,7 +37,7 @@ class Runner:
         writer.close()
         return int(answer.split()[1]), answer.partition("\r\n\r\n")[2]
 
-    async def until(self, status: int, text: str, seconds: float = 8.0) -> None:
+    async def until(self, status: int, text: str, seconds: float = 60.0) -> None:
         async with asyncio.timeout(seconds):
             while True:
                 answer = await self.get("/readyz")
@@ -63,8 +64,7 @@ async def runner(database_url: str) -> AsyncIterator[Runner]:
         heartbeat_seconds=0.4,
         stale_after_seconds=1.0,
         app_answers=lambda: led.app_answers,
-        others_ready=lambda: False,
-        step_down=lambda _: None,
+        peers=NoPeers(),
         clock=boottime,
     )
     checks = Checks(
@@ -84,9 +84,9 @@ async def runner(database_url: str) -> AsyncIterator[Runner]:
     led.health = health
     port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     term = Term("default", identity.groups["default"], 0)
-    tenure = Tenure(term, trusted_seconds=lambda: 3.0, fenced=lambda: None)
+    authority = an_authority(term)
     served = http_server.serve("127.0.0.1:0", health, metrics.REGISTRY, listening=port.set_result)
-    tasks = [asyncio.create_task(each) for each in (served, health.run(), switch.watch(tenure))]
+    tasks = [asyncio.create_task(each) for each in (served, health.run(), switch.watch(authority))]
     led.port = await port
     yield led
     for task in tasks:

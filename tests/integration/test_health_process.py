@@ -58,7 +58,7 @@ def test_a_healthy_cluster_is_never_red(cluster: Cluster) -> None:
         answers = [replica.http("/readyz") for replica in cluster.replicas]
         assert [status for status, _ in answers] == [200, 200], answers
         time.sleep(0.25)
-    assert not [line for replica in cluster.replicas for line in _events(replica, "stale")]
+    assert not [line for replica in cluster.replicas for line in _events(replica, "entity_stale")]
     leader = cluster.wait_for_leader()
     wait_until(lambda: _report(leader)["status"] == "ok", 10, lambda: leader.http("/health")[1])
     report = _report(leader)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from sidecar.cli.embedded import free_port
+from devtools.servers import free_port
 from tests.integration.helm_lab import (
     Resource,
     container,

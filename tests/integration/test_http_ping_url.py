@@ -63,7 +63,7 @@ async def pings(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[PingUrls]:
 
 
 async def _until(receiver: Receiver, count: int) -> None:
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(60):
         while len(receiver.requests) < count:  # noqa: ASYNC110 - any condition will do
             await asyncio.sleep(0.01)
 
@@ -74,7 +74,7 @@ def _failures(cause: str) -> float:
 
 
 async def _failed(cause: str, before: float) -> None:
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(60):
         while _failures(cause) == before:  # noqa: ASYNC110 - any condition will do
             await asyncio.sleep(0.01)
 

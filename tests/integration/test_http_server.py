@@ -14,23 +14,23 @@ from prometheus_client.core import GaugeMetricFamily
 
 from sidecar.adapters import http_server
 from sidecar.model.errors import SidecarError
-from sidecar.model.health import Verdict
+from sidecar.model.health import Readiness
 
 
 @dataclass
 class Known:
     """What the probes read in these tests."""
 
-    verdicts: dict[str, Verdict] = field(default_factory=dict)
+    verdicts: dict[str, Readiness] = field(default_factory=dict)
 
-    def live(self) -> Verdict:
-        return self.verdicts.get("live", Verdict())
+    def live(self) -> Readiness:
+        return self.verdicts.get("live", Readiness())
 
-    def started(self) -> Verdict:
-        return self.verdicts.get("started", Verdict())
+    def started(self) -> Readiness:
+        return self.verdicts.get("started", Readiness())
 
-    def ready(self) -> Verdict:
-        return self.verdicts.get("ready", Verdict())
+    def ready(self) -> Readiness:
+        return self.verdicts.get("ready", Readiness())
 
     def report(self) -> Mapping[str, Any]:
         return {"status": "ok", "app": {"status": "up"}}
@@ -47,7 +47,7 @@ class Server:
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         try:
             writer.write(text.replace("\n", "\r\n").encode())
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(60):
                 answer = (await reader.read()).decode()
         finally:
             writer.close()
@@ -80,7 +80,7 @@ async def server() -> AsyncIterator[Server]:
 async def test_probes_say_ok_or_why_not(server: Server) -> None:
     """G10: the reason is in the body."""
     assert await server.get("/readyz") == (200, _plain(3), "ok\n")
-    server.known.verdicts["ready"] = Verdict(("app: no answer", "singleton x: stale"))
+    server.known.verdicts["ready"] = Readiness(("app: no answer", "singleton x: stale"))
     status, _, body = await server.get("/readyz")
     assert (status, body) == (503, "app: no answer\nsingleton x: stale\n")
     status, headers, body = await server.get("/readyz", accept="application/json")
@@ -101,7 +101,7 @@ def _plain(length: int) -> dict[str, str]:
 
 
 async def test_a_thousand_reasons_stay_readable(server: Server) -> None:
-    server.known.verdicts["ready"] = Verdict(tuple(f"reason {n}" for n in range(1000)))
+    server.known.verdicts["ready"] = Readiness(tuple(f"reason {n}" for n in range(1000)))
     body = (await server.get("/readyz"))[2]
     assert body.splitlines()[-1] == "and 950 more"
 
@@ -140,15 +140,16 @@ async def test_garbage_is_refused_and_the_server_lives_on(server: Server) -> Non
 
 
 async def _pour(writer: asyncio.StreamWriter) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while True:
             writer.write(b"y" * 65536)
             await writer.drain()
             await asyncio.sleep(0.01)
 
 
-async def test_huge_requests_are_cut(server: Server) -> None:
+async def test_huge_requests_are_cut(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """G11: neither headers nor a body can fill the memory."""
+    monkeypatch.setattr(http_server, "REQUEST_SECONDS_MAX", 600.0)  # it is not time that cuts them
     for head in (
         "GET /livez HTTP/1.1\r\nx: ",
         "POST /livez HTTP/1.1\r\ncontent-length: 9999999\r\n\r\n",
@@ -167,7 +168,7 @@ async def test_slow_requests_are_cut(server: Server, monkeypatch: pytest.MonkeyP
     silent, silent_writer = await asyncio.open_connection("127.0.0.1", server.port)
     slow, slow_writer = await asyncio.open_connection("127.0.0.1", server.port)
     slow_writer.write(b"GET /livez HTTP/1.1\r\nx: ")
-    async with asyncio.timeout(3):
+    async with asyncio.timeout(60):
         for reader in (silent, slow):
             with pytest.raises((ConnectionResetError, asyncio.IncompleteReadError)):
                 await reader.readexactly(1)
@@ -197,7 +198,7 @@ async def test_a_slow_scrape_does_not_delay_a_probe(
     server.registry._collector_to_names[Slow()] = ["slow"]
     scrapes = [asyncio.create_task(server.get("/metrics")) for _ in range(5)]
     try:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while asked < 5 or not calls:  # noqa: ASYNC110 - any condition will do
                 await asyncio.sleep(0.01)
         assert (await server.get("/readyz"))[0] == 200
@@ -209,9 +210,9 @@ async def test_a_slow_scrape_does_not_delay_a_probe(
 
 async def test_a_taken_port_is_named(server: Server) -> None:
     """G11"""
-    with pytest.raises(SidecarError, match=rf"http.address: 127.0.0.1:{server.port} is taken"):
+    with pytest.raises(SidecarError, match=rf"http.address: 127.0.0.1:{server.port} is in use"):
         await http_server.serve(f"127.0.0.1:{server.port}", server.known, server.registry)
-    with pytest.raises(SidecarError, match=r"http.address: 192.0.2.1:1 cannot be listened on"):
+    with pytest.raises(SidecarError, match=r"http.address: 192.0.2.1:1 cannot be used"):
         await http_server.serve("192.0.2.1:1", server.known, server.registry)
 
 
@@ -220,7 +221,7 @@ async def test_cancelling_closes_the_port_even_with_an_idle_client(server: Serve
     writer.write(b"GET /livez HTTP/1.1\r\nhost: x\r\n\r\n")
     assert (await reader.readline()).startswith(b"HTTP/1.1 200")
     server.task.cancel()
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(60):
         await asyncio.wait({server.task})
         await reader.read()
     writer.close()

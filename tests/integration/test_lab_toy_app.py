@@ -14,6 +14,7 @@ import pytest
 from google.protobuf.duration_pb2 import Duration
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from devtools.servers import free_port
 from sidecar._proto.baton.v1 import (
     callback_pb2,
     callback_pb2_grpc,
@@ -21,7 +22,6 @@ from sidecar._proto.baton.v1 import (
     leadership_pb2_grpc,
     runs_pb2,
 )
-from sidecar.cli.embedded import free_port
 from tests.lab import checker, history
 from tests.lab.processes import Child, boottime, wait_until
 from tests.lab.toy_app import Control

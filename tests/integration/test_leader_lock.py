@@ -15,7 +15,7 @@ from sidecar.adapters.postgres.database import Database
 from sidecar.adapters.postgres.leader_lock import LeaderLock
 from sidecar.adapters.postgres.membership import Membership
 from sidecar.adapters.postgres.migrate import migrate
-from sidecar.model.election_words import (
+from sidecar.model.election_types import (
     Blocked,
     Inspect,
     Inspected,
@@ -107,7 +107,7 @@ async def test_the_lock_is_free_when_its_session_ends(
     ):
         assert (await _poll(first, identity))["default"].locked
         first.hang_up()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while not (await _poll(second, identity))["default"].locked:  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
 
@@ -159,7 +159,7 @@ async def test_an_epoch_that_only_a_runner_has_seen_is_exceeded(
     group_id, seen = identity.groups["default"], 9_000_000_000_000
     async with _session(database_url) as lock:
         await _poll(lock, identity)
-        taken = await lock.execute(Takeover(group_id, above=seen))
+        taken = await lock.execute(Takeover(group_id, highest_epoch_seen=seen))
         assert isinstance(taken, Taken)
         assert taken.epoch == seen + 1
 
@@ -267,7 +267,7 @@ async def test_a_transaction_that_only_reads_is_left_alone(
     await writer.execute("SELECT 1 FROM baton.term WHERE group_id = %s FOR SHARE", (group_id,))
     async with _session(database_url) as lock:
         await _poll(lock, identity)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while await lock.execute(Takeover(group_id)) == Blocked():
                 pass
     with pytest.raises(psycopg.OperationalError):

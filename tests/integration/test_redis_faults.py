@@ -8,9 +8,9 @@ from statistics import median
 import pytest
 import redis as redis_sync
 
-from sidecar.cli.embedded import RedisServer
+from devtools.servers import RedisServer
 from sidecar.model.errors import NotFound
-from sidecar.model.state_words import Delete, Put
+from sidecar.model.state_types import Delete, Put
 from sidecar.state import StateStore
 from tests.lab.proxy import FaultProxy
 from tests.state_lab import StateLab, pod_with_redis, state_lab

@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 import pytest
 import redis as redis_sync
 
+from devtools.servers import RedisServer
+from devtools.servers.server import free_port
 from sidecar.adapters.redis_cache import RedisCache
-from sidecar.cli.embedded import RedisServer
-from sidecar.cli.embedded.server import free_port
-from sidecar.model.state_words import Address, Cached, CacheError, Record
+from sidecar.model.state_types import Address, Cached, CacheError, Record
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import pytest
 
@@ -10,10 +11,12 @@ from sidecar.adapters.postgres.deferreds import PostgresDeferreds
 from sidecar.adapters.postgres.run_records import PostgresRunRecords
 from sidecar.adapters.postgres.state import PostgresState
 from sidecar.deferreds import Deferreds
-from sidecar.dispatch import Runs
+from sidecar.execution.authority import Authorities, Authority
+from sidecar.execution.runs import Runs
 from sidecar.model.errors import Fenced
 from sidecar.model.run import RunRef
-from sidecar.model.state_words import Delete, Put
+from sidecar.model.state_types import Delete, Put
+from sidecar.model.term import Term
 from sidecar.state import NoCopies, StateStore
 from tests.integration.runs_lab import Lab, laboratory
 from tests.state_lab import NoHints, nobody_known
@@ -24,17 +27,23 @@ class Steps:
     """What the API's services call, on one database."""
 
     lab: Lab
-    refused: list[RunRef] = field(default_factory=list)
+    authorities: Authorities = field(default_factory=Authorities)
+    verified: list[int] = field(default_factory=list)  # the tokens that were doubted
+
+    def issue(self, term: Term) -> None:
+        """The election has issued an authority for this term."""
+        doubted = partial(self.verified.append, term.epoch)
+        self.authorities.add(Authority(term, lambda: 3.0, lambda _: None, doubted))
 
     def __post_init__(self) -> None:
-        lab, told = self.lab, self.refused.append
+        lab, told = self.lab, self.authorities
         truth = PostgresState(lab.database, lab.who, heartbeat_seconds=30.0)
-        self.runs = Runs(PostgresRunRecords(lab.database, lab.who), lab.hints, refused=told)
+        self.runs = Runs(PostgresRunRecords(lab.database, lab.who), lab.hints, authorities=told)
         self.deferreds = Deferreds(
-            PostgresDeferreds(lab.database, lab.who), lab.hints, refused=told
+            PostgresDeferreds(lab.database, lab.who), lab.hints, authorities=told
         )
         self.state = StateStore(
-            truth, NoCopies(), NoHints(), nobody_known, monotonic=boottime, refused=told
+            truth, NoCopies(), NoHints(), nobody_known, monotonic=boottime, authorities=told
         )
 
 
@@ -59,10 +68,11 @@ async def test_a_refused_write_is_told_and_an_accepted_one_is_not(
 ) -> None:
     """G3."""
     term = await steps.lab.term()
+    steps.issue(term)
     run = (await steps.lab.runs.start_singleton(term, "keeper")).ref
     await write(steps, run)
-    assert steps.refused == []
+    assert steps.verified == []
     await steps.lab.term()
     with pytest.raises(Fenced):
         await write(steps, run)
-    assert steps.refused == [run]
+    assert steps.verified == [run.epoch]

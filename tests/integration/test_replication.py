@@ -10,12 +10,12 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
+from devtools.servers import PostgresServer
 from sidecar.adapters.postgres.database import Database
 from sidecar.adapters.postgres.leader_lock import LeaderLock
 from sidecar.adapters.postgres.membership import Membership
 from sidecar.adapters.postgres.migrate import migrate
-from sidecar.cli.embedded import PostgresServer
-from sidecar.model.election_words import Ping, Pinged, Poll, Taken, Takeover, Timers
+from sidecar.model.election_types import Ping, Pinged, Poll, Taken, Takeover, Timers
 from sidecar.model.errors import AnswerLost, StoreUnavailable, WrongServer
 from tests.lab.processes import wait_until
 from tests.lab.standby import HotStandby
@@ -89,7 +89,7 @@ async def _cancel_the_wait(server: PostgresServer) -> None:
     waiting = (
         "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
     )
-    async with asyncio.timeout(6), await psycopg.AsyncConnection.connect(server.url) as connection:
+    async with asyncio.timeout(60), await psycopg.AsyncConnection.connect(server.url) as connection:
         while True:
             row = await (await connection.execute(waiting)).fetchone()
             await connection.rollback()

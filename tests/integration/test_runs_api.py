@@ -30,11 +30,11 @@ from sidecar.adapters.postgres.executions import Remembered
 from sidecar.adapters.postgres.run_records import PostgresRunRecords
 from sidecar.adapters.tokens import Token
 from sidecar.config.secret import SecretSource
-from sidecar.config.work import Schedule, Singleton
-from sidecar.dispatch import Runs
-from sidecar.model.election_words import LeaderView
+from sidecar.execution.runs import Runs
+from sidecar.model.definitions import Schedule, Singleton
+from sidecar.model.election_types import LeaderView
 from sidecar.model.health import EntityKey
-from sidecar.model.run import Delivery, ExecutionMetadata
+from sidecar.model.run import ExecutionMetadata, Run
 from sidecar.model.term import Term
 from sidecar.scheduling import Schedules
 from tests.integration.runs_lab import EVERY_HOUR, FakeApp, Lab, laboratory
@@ -101,11 +101,11 @@ def field_of(error: grpc.aio.AioRpcError) -> str:
     return ""
 
 
-async def running(lab: Lab) -> tuple[Term, Delivery]:
+async def running(lab: Lab) -> tuple[Term, Run]:
     await lab.add(EVERY_HOUR)
     await lab.schedules.trigger("hourly", payload=None, request_id=None)
     term = await lab.term()
-    return term, (await lab.runs.claim(term, limit=1)).deliveries[0]
+    return term, (await lab.runs.claim(term, limit=1)).runs[0]
 
 
 async def test_a_schedule_comes_back_with_every_default(api: Api) -> None:
@@ -369,17 +369,17 @@ async def test_why_a_schedule_is_stale_is_asked_once_for_a_whole_page(lab: Lab, 
     ]
 
 
-def ref(delivery: Delivery) -> runs_pb2.RunRef:
-    run = delivery.ref
-    return runs_pb2.RunRef(run_id=run.run_id, attempt=run.attempt, epoch=run.epoch)
+def ref(run: Run) -> runs_pb2.RunRef:
+    ref = run.ref
+    return runs_pb2.RunRef(run_id=ref.run_id, attempt=ref.attempt, epoch=ref.epoch)
 
 
 async def test_checkpoints_are_stored_once_and_only_for_the_live_attempt(
     lab: Lab, api: Api
 ) -> None:
     """G3: the same again is fine; another value and an old attempt are refused."""
-    _, delivery = await running(lab)
-    step = runs_pb2.RunsCheckpointRequest(run=ref(delivery), step="charge", value=b"1")
+    _, run = await running(lab)
+    step = runs_pb2.RunsCheckpointRequest(run=ref(run), step="charge", value=b"1")
     await api.runs.Checkpoint(step)
     await api.runs.Checkpoint(step)
     step.value = b"2"
@@ -402,9 +402,9 @@ async def test_a_checkpoint_asked_for_again_while_it_is_under_way_is_stored_once
     lab: Lab, api: Api
 ) -> None:
     """G7: a client that waited too long asks again before the first was carried out."""
-    _, delivery = await running(lab)
-    step = runs_pb2.RunsCheckpointRequest(run=ref(delivery), step="charge", value=b"1")
-    other = runs_pb2.RunsCheckpointRequest(run=ref(delivery), step="charge", value=b"2")
+    _, run = await running(lab)
+    step = runs_pb2.RunsCheckpointRequest(run=ref(run), step="charge", value=b"1")
+    other = runs_pb2.RunsCheckpointRequest(run=ref(run), step="charge", value=b"2")
     async with await psycopg.AsyncConnection.connect(lab.url) as connection:
         await connection.execute("SELECT 1 FROM baton.run FOR UPDATE")
         asked = [asyncio.ensure_future(api.runs.Checkpoint(one)) for one in (step, step, other)]
@@ -422,9 +422,9 @@ async def test_the_last_checkpoint_that_fits_may_be_asked_for_again_while_it_is_
     lab: Lab, api: Api, count: int, value: bytes
 ) -> None:
     """G7: that the run is full now is its own doing."""
-    _, delivery = await running(lab)
+    _, run = await running(lab)
     await lab.sql("UPDATE baton.run SET checkpoint_count = %(count)s", count=count)
-    step = runs_pb2.RunsCheckpointRequest(run=ref(delivery), step="last", value=value)
+    step = runs_pb2.RunsCheckpointRequest(run=ref(run), step="last", value=value)
     async with await psycopg.AsyncConnection.connect(lab.url) as connection:
         await connection.execute("SELECT 1 FROM baton.run FOR UPDATE")
         asked = [asyncio.ensure_future(api.runs.Checkpoint(step)) for _ in range(2)]
@@ -435,37 +435,37 @@ async def test_the_last_checkpoint_that_fits_may_be_asked_for_again_while_it_is_
 
 
 async def test_checkpoints_have_limits(lab: Lab, api: Api) -> None:
-    _, delivery = await running(lab)
+    _, run = await running(lab)
     half = b"x" * 512 * 1024
     for name in ("a", "b"):
         await api.runs.Checkpoint(
-            runs_pb2.RunsCheckpointRequest(run=ref(delivery), step=name, value=half)
+            runs_pb2.RunsCheckpointRequest(run=ref(run), step=name, value=half)
         )
     with pytest.raises(grpc.aio.AioRpcError) as full:
         await api.runs.Checkpoint(
-            runs_pb2.RunsCheckpointRequest(run=ref(delivery), step="c", value=b"x")
+            runs_pb2.RunsCheckpointRequest(run=ref(run), step="c", value=b"x")
         )
     assert full.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
     await lab.sql("UPDATE baton.run SET checkpoint_bytes = 0, checkpoint_count = 1000")
     with pytest.raises(grpc.aio.AioRpcError) as many:
         await api.runs.Checkpoint(
-            runs_pb2.RunsCheckpointRequest(run=ref(delivery), step="c", value=b"x")
+            runs_pb2.RunsCheckpointRequest(run=ref(run), step="c", value=b"x")
         )
     assert many.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
 
 
 async def test_a_heartbeat_reports_progress(lab: Lab, api: Api) -> None:
-    _, delivery = await running(lab)
+    _, run = await running(lab)
     await api.runs.Heartbeat(
-        runs_pb2.RunsHeartbeatRequest(run=ref(delivery), progress=0.5, message="half")
+        runs_pb2.RunsHeartbeatRequest(run=ref(run), progress=0.5, message="half")
     )
-    await api.runs.Heartbeat(runs_pb2.RunsHeartbeatRequest(run=ref(delivery)))
-    run = (await api.runs.Get(runs_pb2.RunsGetRequest(run_id=delivery.ref.run_id))).run
-    assert (run.progress, run.progress_message) == (0.5, "half")
+    await api.runs.Heartbeat(runs_pb2.RunsHeartbeatRequest(run=ref(run)))
+    found = (await api.runs.Get(runs_pb2.RunsGetRequest(run_id=run.ref.run_id))).run
+    assert (found.progress, found.progress_message) == (0.5, "half")
     for request, code in (
         (runs_pb2.RunsHeartbeatRequest(), grpc.StatusCode.INVALID_ARGUMENT),
         (
-            runs_pb2.RunsHeartbeatRequest(run=ref(delivery), progress=1.5),
+            runs_pb2.RunsHeartbeatRequest(run=ref(run), progress=1.5),
             grpc.StatusCode.INVALID_ARGUMENT,
         ),
         (
@@ -479,8 +479,8 @@ async def test_a_heartbeat_reports_progress(lab: Lab, api: Api) -> None:
 
 
 async def test_cancel_and_retry_say_why_not(lab: Lab, api: Api) -> None:
-    _, delivery = await running(lab)
-    run_id = delivery.ref.run_id
+    _, run = await running(lab)
+    run_id = run.ref.run_id
     asked = (await api.runs.Cancel(runs_pb2.RunsCancelRequest(run_id=run_id, note="stop"))).run
     assert asked.cancel_requested
     with pytest.raises(grpc.aio.AioRpcError) as refused:

@@ -12,7 +12,7 @@ import pytest
 
 from sidecar.adapters.postgres.definitions import from_json, to_json
 from sidecar.adapters.postgres.runs import PostgresRuns
-from sidecar.config.work import Retry, Schedule, State
+from sidecar.model.definitions import Retry, Schedule, State
 from sidecar.model.errors import (
     AlreadyExists,
     FailedPrecondition,
@@ -180,7 +180,7 @@ async def test_a_thousand_ticks_in_one_second(lab: Lab) -> None:
 
 async def _calls(app: FakeApp, count: int) -> None:
     """Wait for so many calls without reading thousands of rows again and again."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(240):
         while len(app.calls) < count:  # noqa: ASYNC110 - the fake app knows no events
             await asyncio.sleep(0.05)
 
@@ -379,7 +379,7 @@ async def test_another_group_takes_what_waits(lab: Lab, schedules: Schedules) ->
         ("running", "default"),
         ("waiting", "other"),
     ]
-    assert not (await lab.runs.claim(old, limit=9, admitted=[])).deliveries
+    assert not (await lab.runs.claim(old, limit=9, admitted=[])).runs
     async with lab.leading(FakeApp(), group="other"):
         rows = await lab.ended(3)
     assert {row["outcome"] for row in rows} == {"succeeded"}
@@ -403,7 +403,7 @@ async def test_a_run_is_claimed_in_its_old_group_or_moved(
     claimed = [
         (delivery.ref.run_id, term.group_id)
         for claim, term in zip(await asyncio.gather(*claims), [old, new] * 10, strict=True)
-        for delivery in claim.deliveries
+        for delivery in claim.runs
     ]
     await moved
     rows = await lab.rows()
@@ -421,13 +421,13 @@ async def test_a_claim_in_progress_keeps_its_runs(lab: Lab, schedules: Schedules
     old, new = await lab.term(), await lab.term("other")
     async with lab.database.transaction() as transaction:
         claiming = PostgresRuns(cast(Any, transaction), lab.who)
-        (delivery,) = (await claiming.claim(old, limit=1, admitted=[])).deliveries
+        (run,) = (await claiming.claim(old, limit=1, admitted=[])).runs
         moving = asyncio.create_task(schedules.update(replace(EVERY_HOUR, group="other")))
         await asyncio.sleep(0.3)
         assert not moving.done()
     await moving
     found = {row["id"]: (row["state"], row["group_id"]) for row in await lab.rows()}
-    assert found.pop(delivery.ref.run_id) == ("running", old.group_id)
+    assert found.pop(run.ref.run_id) == ("running", old.group_id)
     assert list(found.values()) == [("queued", new.group_id)]
 
 
@@ -439,7 +439,7 @@ async def test_trigger_is_safe_to_repeat(lab: Lab, schedules: Schedules) -> None
     app = FakeApp()
     async with lab.leading(app):
         await lab.ended(2)
-    payloads = {call.delivery.ref.run_id: call.delivery.payload for call in app.calls}
+    payloads = {call.ref.run_id: call.payload for call in app.calls}
     assert sorted(payloads.values()) == [b"", b"p"]
     assert payloads[other] == b""
 
@@ -509,7 +509,7 @@ async def test_backfill_beside_a_long_history(lab: Lab, schedules: Schedules) ->
     assert monotonic() - written < written - began, "it took longer than writing the history"
     asked = {from_at + timedelta(minutes=n) for n in range(1000)}
     there = {from_at + timedelta(minutes=n) for n in (*range(10), *range(60, 610))}
-    queued = [row["tick"] for row in await lab.rows() if row["backfill"]]
+    queued = [row["tick"] for row in await lab.sql("SELECT tick FROM baton.run WHERE backfill")]
     assert set(queued) == asked - there
     assert len(run_ids) == len(queued)
 
@@ -668,7 +668,7 @@ def test_a_definition_is_read_back_as_it_was_written() -> None:
 # ── the file ────────────────────────────────────────────────────────────────────────────────────
 
 
-async def living(schedules: Schedules) -> dict[str, StoredSchedule[Schedule]]:
+async def living(schedules: Schedules) -> dict[str, StoredSchedule]:
     found = await schedules.page(after="", limit=100, include_retired=False)
     return {stored.name: stored for stored in found}
 
@@ -769,7 +769,7 @@ async def test_the_file_takes_its_name_when_the_api_gives_it_up(
     config.declare(named("mine", "theirs"), 0)
     running = asyncio.create_task(config.run())
     try:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while "theirs" not in await living(schedules):  # noqa: ASYNC110 - it is polled too
                 await asyncio.sleep(0.05)
             assert (await living(schedules))["mine"].source == "api"
@@ -843,14 +843,17 @@ async def test_without_revisions_the_first_load_decides(
     assert set(await living(schedules)) == {"a", "old"}
 
 
-async def test_changing_a_file_back_applies_at_once(lab: Lab, schedules: Schedules) -> None:
+async def test_changing_a_file_back_applies_at_once(
+    lab: Lab, schedules: Schedules, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What a running pod's file is changed to is the newest, even if it was there before."""
+    monkeypatch.setattr("sidecar.scheduling.config_sync.REFRESH_SECONDS", 600.0)
     config = ConfigSync(lab.schedules, lab.hints, cluster=lab.identity.cluster)
     running = asyncio.create_task(config.run())
     try:
         for names in (("a",), ("a", "b"), ("a",)):
             config.declare(named(*names), 0)
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while set(await living(schedules)) != set(names):  # noqa: ASYNC110
                     await asyncio.sleep(0.05)
     finally:

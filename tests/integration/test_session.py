@@ -75,7 +75,7 @@ async def test_a_connection_that_was_given_up_is_closed() -> None:
     """Whoever waited for it was cancelled; the error may live on in the caller's frames."""
     async with _frozen_server() as port:
         waiting = asyncio.create_task(connect(lambda: _url(port), purpose="test"))
-        async with asyncio.timeout(3):
+        async with asyncio.timeout(60):
             while footprint.connections(os.getpid(), {port}) != 1:  # noqa: ASYNC110 - the kernel's
                 await asyncio.sleep(0.05)
         waiting.cancel()
@@ -131,7 +131,7 @@ async def test_a_connection_to_a_server_that_takes_no_writes_is_ended(database_u
     [
         pytest.param(None, "the file of the Postgres URL cannot be read: No such", id="missing"),
         pytest.param(b"", "the file of the Postgres URL is empty", id="empty"),
-        pytest.param(b"hunter2", "^the Postgres URL cannot be understood$", id="a password"),
+        pytest.param(b"hunter2", "^the Postgres URL is invalid$", id="a password"),
         pytest.param(b"postgresql://u@" + b"a" * 70 + b"/d", "label too long", id="no host's name"),
     ],
 )

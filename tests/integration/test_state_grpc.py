@@ -15,7 +15,7 @@ from sidecar._proto.baton.v1.state_pb2_grpc import StateStub, add_StateServicer_
 from sidecar.adapters.clock import boottime
 from sidecar.adapters.grpc_server.server import ApiServer
 from sidecar.adapters.grpc_server.state import StateService
-from sidecar.adapters.postgres.listener import Subscription
+from sidecar.adapters.postgres.listener import HintSubscription
 from sidecar.adapters.tokens import Token
 from sidecar.config.secret import SecretSource
 from sidecar.state import NoCopies, StateStore, StateWatch
@@ -26,17 +26,17 @@ from tests.state_lab import StateLab, nobody_known, state_lab
 class LocalHints:
     """Hints inside one process."""
 
-    subscriptions: list[Subscription] = field(default_factory=list)
+    subscriptions: list[HintSubscription] = field(default_factory=list)
 
     def notify(self, topic: str, detail: str = "") -> None:
         for subscription in self.subscriptions:
             subscription.wake(detail)
 
-    def subscribe(self, topic: str) -> Subscription:
-        self.subscriptions.append(Subscription())
+    def subscribe(self, topic: str) -> HintSubscription:
+        self.subscriptions.append(HintSubscription())
         return self.subscriptions[-1]
 
-    def unsubscribe(self, topic: str, subscription: Subscription) -> None:
+    def unsubscribe(self, topic: str, subscription: HintSubscription) -> None:
         self.subscriptions.remove(subscription)
 
 

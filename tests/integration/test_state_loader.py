@@ -4,12 +4,13 @@ import pytest
 
 from sidecar import metrics
 from sidecar.adapters.postgres.state import PostgresState
+from sidecar.model.definitions import State
 from sidecar.model.errors import StateLoadFailed
 from sidecar.model.run import RunRef
-from sidecar.model.state_words import Put
+from sidecar.model.state_types import Put
 from sidecar.state import LoadedState, StateLoader
 from tests.lab.proxy import FaultProxy
-from tests.state_lab import Policy, StateLab, state_lab
+from tests.state_lab import StateLab, state_lab
 
 KEY = "singleton-state:coordinator"
 COUNTER = {"type": "object", "properties": {"n": {"type": "integer", "default": 0}}}
@@ -20,7 +21,7 @@ async def lab(database_url: str) -> StateLab:
     return await state_lab(database_url)
 
 
-async def load(truth: PostgresState, policy: Policy) -> LoadedState:
+async def load(truth: PostgresState, policy: State) -> LoadedState:
     return await StateLoader(truth).load("singleton", "coordinator", policy)
 
 
@@ -37,7 +38,7 @@ def errors(reason: str) -> float:
 
 async def test_the_initial_state_comes_first(lab: StateLab) -> None:
     async with lab.pod() as truth:
-        loaded = await load(truth, Policy(initial={"n": 1}))
+        loaded = await load(truth, State(initial={"n": 1}))
         assert loaded == LoadedState(b'{"n":1}', 0)
 
 
@@ -45,7 +46,7 @@ async def test_what_was_written_comes_next(lab: StateLab) -> None:
     run = await lab.live_run()
     async with lab.pod() as truth:
         version = await write(truth, run, b"\xff opaque")
-        assert await load(truth, Policy()) == LoadedState(b"\xff opaque", version)
+        assert await load(truth, State()) == LoadedState(b"\xff opaque", version)
 
 
 async def test_a_new_version_starts_from_the_older_one(lab: StateLab) -> None:
@@ -53,11 +54,11 @@ async def test_a_new_version_starts_from_the_older_one(lab: StateLab) -> None:
     run = await lab.live_run()
     async with lab.pod() as truth:
         old = await write(truth, run, b'{"n":1,"gone":2}')
-        second = Policy(version=2, schema=COUNTER)
+        second = State(version=2, schema=COUNTER)
         assert await load(truth, second) == LoadedState(b'{"n":1}', 0)
         new = await write(truth, run, b'{"n":5}', 2)
         assert await load(truth, second) == LoadedState(b'{"n":5}', new)
-        assert await load(truth, Policy(version=1)) == LoadedState(b'{"n":1,"gone":2}', old)
+        assert await load(truth, State(version=1)) == LoadedState(b'{"n":1,"gone":2}', old)
 
 
 async def test_what_cannot_be_decoded_is_set_aside(lab: StateLab) -> None:
@@ -65,7 +66,7 @@ async def test_what_cannot_be_decoded_is_set_aside(lab: StateLab) -> None:
     async with lab.pod() as truth:
         version = await write(truth, run, b"\xff not JSON")
         before = errors("SchemaDecodeFailed")
-        policy = Policy(initial={"n": 7}, schema=COUNTER)
+        policy = State(initial={"n": 7}, schema=COUNTER)
         assert await load(truth, policy) == LoadedState(b'{"n":7}', version)
         assert errors("SchemaDecodeFailed") == before + 1
         kept = await lab.sql("SELECT key, state_version, version, value FROM baton.state_set_aside")
@@ -80,10 +81,10 @@ async def test_a_load_that_fails_is_never_the_initial_state(lab: StateLab) -> No
             await write(truth, run, b"kept")
             proxy.silence()
             with pytest.raises(StateLoadFailed) as caught:
-                await load(truth, Policy(initial={"n": 7}))
+                await load(truth, State(initial={"n": 7}))
             assert caught.value.retryable
             proxy.heal()
-            assert (await load(truth, Policy(initial={"n": 7}))).value == b"kept"
+            assert (await load(truth, State(initial={"n": 7}))).value == b"kept"
 
 
 async def test_deleted_state_begins_anew(lab: StateLab) -> None:
@@ -92,4 +93,4 @@ async def test_deleted_state_begins_anew(lab: StateLab) -> None:
         await write(truth, run, b"one", 1)
         await write(truth, run, b"two", 2)
         await lab.sql("UPDATE baton.state SET value = NULL WHERE state_version = 2")
-        assert await load(truth, Policy(version=2)) == LoadedState(b"{}", 0)
+        assert await load(truth, State(version=2)) == LoadedState(b"{}", 0)

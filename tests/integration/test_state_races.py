@@ -4,7 +4,6 @@ import asyncio
 import itertools
 import random
 from dataclasses import dataclass, replace
-from typing import Any
 
 import psycopg
 import pytest
@@ -12,7 +11,7 @@ import pytest
 from sidecar.adapters.clock import boottime
 from sidecar.adapters.postgres.state import PostgresState
 from sidecar.model.errors import Conflict, NotFound, StatePersistFailed
-from sidecar.model.state_words import Delete, Moment, Put, Record
+from sidecar.model.state_types import DatabaseSnapshot, Delete, Put, Record
 from sidecar.state import NoCopies, StateStore, StateSweeper, StateWatch
 from tests.integration.test_state_grpc import LocalHints
 from tests.lab.proxy import FaultProxy
@@ -184,9 +183,7 @@ class TestWatch:
             await asyncio.wait({watching})
 
     @staticmethod
-    async def mirror(
-        watch: StateWatch[Any], mirror: dict[str, Record], in_place: asyncio.Event
-    ) -> None:
+    async def mirror(watch: StateWatch, mirror: dict[str, Record], in_place: asyncio.Event) -> None:
         async for record in watch.changes(""):
             if record is None:
                 in_place.set()
@@ -254,19 +251,19 @@ class TestWatch:
         """Three commits that the watch has seen are lost, and their numbers used again before it
         looks at the new server."""
         async with lab.pod() as truth:
-            now = await truth.moment()
+            now = await truth.snapshot()
             lost = int(now.snapshot.split(":")[1]) + 3
             seen = replace(now, snapshot=f"{lost}:{lost}:", server_started=now.server_started - 1)
 
-            async def moment_before() -> Moment:
+            async def moment_before() -> DatabaseSnapshot:
                 return seen
 
             changes = StateWatch(truth, LocalHints(), monotonic=boottime).changes("")
             with monkeypatch.context() as old_server:
-                old_server.setattr(truth, "moment", moment_before)
+                old_server.setattr(truth, "snapshot", moment_before)
                 assert await anext(changes) is None
             written = [await store(truth).put(Put(f"k{i}", b"v")) for i in range(5)]
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 assert [await anext(changes) for _ in written] == written
             await changes.aclose()
 
@@ -307,10 +304,10 @@ class TestWatch:
             assert order == sorted(order)
 
     @staticmethod
-    async def first(watch: StateWatch[Any], after: int, count: int) -> list[Record]:
+    async def first(watch: StateWatch, after: int, count: int) -> list[Record]:
         changes = watch.changes("", after)
         told: list[Record] = []
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             async for record in changes:
                 if record is not None:
                     told.append(record)
@@ -355,7 +352,7 @@ async def test_no_failure_ends_the_sweeping(lab: StateLab, monkeypatch: pytest.M
         monkeypatch.setattr(truth, "sweep", sweep)
         sweeper = StateSweeper(truth, LocalHints(), interval_seconds=0.05)
         sweeping = asyncio.create_task(sweeper.run())
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             await again.wait()
         sweeping.cancel()
         await asyncio.wait({sweeping})

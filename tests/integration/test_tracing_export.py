@@ -1,6 +1,7 @@
 """Spans on their way to a real OTLP collector, and calls that bring their trace along."""
 
 import asyncio
+import os
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from sidecar.adapters.grpc_server.ids import IdsService
 from sidecar.adapters.otel import OtelTracer, TraceCalls
 from sidecar.model.snowflake import Parts, decomposed
 from sidecar.tracing import Execution
+from tests.lab.stalls import run_delay
 
 EXECUTION = Execution("cron", "cleanup", "default", epoch=1, run_id=7, attempt=1)
 
@@ -26,7 +28,7 @@ class Collector(trace_service_pb2_grpc.TraceServiceServicer):
 
     async def received(self, count: int) -> list[Any]:
         """Closing a tracer waits for 2 s at most: what it sent may still be on its way."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while len(self.spans) < count:  # noqa: ASYNC110 - any condition will do
                 await asyncio.sleep(0.02)
         return self.spans
@@ -85,18 +87,24 @@ async def test_a_traced_call_of_our_api_becomes_a_child(collector: Collector) ->
     assert (child.trace_id, child.parent_span_id) == (parent.trace_id, parent.span_id)
 
 
+def _unhindered() -> float:
+    """A clock that does not count while this process waits for a core."""
+    return time.monotonic() - run_delay(os.getpid())
+
+
 async def test_a_dead_collector_costs_no_time() -> None:
+    """Time in which others had the cores is not the collector's."""
     working, closing = [], []
     for _ in range(3):
         tracer = OtelTracer.to("http://127.0.0.1:9", cluster="orders", runner_id="pod-1")
-        started = time.monotonic()
+        started = _unhindered()
         for _ in range(5000):
             with tracer.callback_span(EXECUTION):
                 pass
         await asyncio.sleep(0)
-        working.append(time.monotonic() - started)
-        started = time.monotonic()
+        working.append(_unhindered() - started)
+        started = _unhindered()
         await tracer.close()
-        closing.append(time.monotonic() - started)
+        closing.append(_unhindered() - started)
     assert min(working) < 3, working
     assert min(closing) < 2.5, closing

@@ -13,13 +13,14 @@ from sidecar.adapters.postgres.heartbeats import Heartbeats
 from sidecar.adapters.postgres.membership import Membership
 from sidecar.adapters.postgres.run_records import PostgresRunRecords
 from sidecar.adapters.postgres.state import PostgresState
-from sidecar.config.work import Schedule, State
-from sidecar.dispatch import Runs
-from sidecar.model.ledger import Report
-from sidecar.model.run import Outcome, Verdict
+from sidecar.execution.runs import Runs
+from sidecar.model.definitions import Schedule, State
+from sidecar.model.run import Answer, Outcome, Run, Succeeded
+from sidecar.model.run_records import Completion
 from sidecar.model.schedule import SkipReason
+from sidecar.model.verdict import Verdict
 from sidecar.scheduling import ConfigSync, Schedules
-from tests.integration.runs_lab import EVERY_HOUR, Lab, laboratory
+from tests.integration.runs_lab import EVERY_HOUR, FakeApp, Lab, laboratory
 
 AGAIN = Verdict(wait_seconds=0.0, used_retry=True, error="no", cause="retry")
 
@@ -75,7 +76,7 @@ async def test_a_run_left_in_another_group_ends_with_its_schedule(lab: Lab) -> N
     """G4: taken along while its schedule is being deleted, nobody delivers it again."""
     await queued(lab, replace(EVERY_HOUR, group="other"))
     other = await lab.term("other")
-    (delivery,) = (await lab.runs.claim(other, limit=1)).deliveries
+    (run,) = (await lab.runs.claim(other, limit=1)).runs
     await lab.sql("UPDATE baton.term SET clean = true")
     await catalogue(lab).update(EVERY_HOUR)
     waits = await catalogue(lab).trigger("hourly", payload=None, request_id="")
@@ -86,8 +87,8 @@ async def test_a_run_left_in_another_group_ends_with_its_schedule(lab: Lab) -> N
         await lab.runs.requeue(term)
     await deleted
     await lab.runs.requeue(term)
-    run = await records(lab).get(delivery.ref.run_id)
-    assert (run.state, run.outcome, run.reason) == ("ended", "skipped", "operator")
+    found = await records(lab).get(run.ref.run_id)
+    assert (found.state, found.outcome, found.reason) == ("ended", "skipped", "operator")
 
 
 async def test_a_deletion_and_ticks_that_grew_too_old_do_not_wait_in_a_circle(lab: Lab) -> None:
@@ -112,9 +113,9 @@ async def test_a_deletion_and_a_run_that_is_going_to_wait_do_not_wait_in_a_circl
     async with slow(lab, "SELECT 1 FROM baton.run WHERE id = %s FOR UPDATE", first):
         deleted = asyncio.ensure_future(catalogue(lab).delete("hourly"))
         await lab.until_waiting(1)
-        (delivery,) = (await lab.runs.claim(term, limit=1)).deliveries
-        recorded = asyncio.ensure_future(lab.runs.complete(term, [Report(delivery, AGAIN)]))
-        await lab.until_waiting(2)
+        (run,) = (await lab.runs.claim(term, limit=1)).runs
+        recorded = asyncio.ensure_future(lab.complete(term, [Completion(run, AGAIN)]))
+        await asyncio.wait({recorded}, timeout=0.3)
     await asyncio.gather(deleted, recorded)
     assert {(await records(lab).get(run)).state for run in (first, second)} == {"ended"}
 
@@ -170,7 +171,7 @@ async def test_state_that_lives_on_and_completions_do_not_wait_in_a_circle(lab: 
         await queued(lab, definition)
     term = await lab.term()
     claim = await lab.runs.claim(term, limit=3)
-    by_name = {d.name: d for d in claim.deliveries}
+    by_name = {d.name: d for d in claim.runs}
     for name in names:
         await lab.sql(
             "SELECT baton.put_owned_state(%(cluster)s, %(key)s, '', 1, '600 s')",
@@ -181,12 +182,12 @@ async def test_state_that_lives_on_and_completions_do_not_wait_in_a_circle(lab: 
     await lab.sql("UPDATE baton.state SET expires_at = expires_at - interval '300 s'")
     states = PostgresState(lab.database, lab.who, heartbeat_seconds=15.0)
     reports = [
-        Report(by_name[name], Verdict(Outcome.SUCCEEDED, state=b"new")) for name in ("c", "a")
+        Completion(by_name[name], Verdict(Outcome.SUCCEEDED, state=b"new")) for name in ("c", "a")
     ]
     async with slow(lab, "SELECT 1 FROM baton.state WHERE key = 'schedule-state:b' FOR UPDATE"):
         swept = asyncio.ensure_future(states.sweep(100))
         await asyncio.wait({swept}, timeout=0.3)
-        recorded = asyncio.ensure_future(lab.runs.complete(term, reports))
+        recorded = asyncio.ensure_future(lab.complete(term, reports))
         await asyncio.wait({recorded}, timeout=0.3)
     await swept
     assert len(await recorded) == 2
@@ -209,7 +210,7 @@ async def test_a_name_that_the_api_takes_meanwhile_goes_to_the_file_afterwards(
         await asyncio.sleep(0.3)
         assert (await catalogue(lab).get("hourly")).source == "api"
         await catalogue(lab).delete("hourly")
-        async with asyncio.timeout(3):
+        async with asyncio.timeout(60):
             while (await catalogue(lab).get("hourly")).source != "config":  # noqa: ASYNC110 - polled
                 await asyncio.sleep(0.05)
     finally:
@@ -225,15 +226,13 @@ async def test_replaced_runs_and_completions_do_not_wait_in_a_circle(lab: Lab) -
     term = await lab.term()
     claims = [await lab.runs.claim(term, limit=limit) for limit in (1, 2)]
     reports = [
-        Report(delivery, Verdict(Outcome.SUCCEEDED))
-        for claim in claims
-        for delivery in claim.deliveries
+        Completion(run, Verdict(Outcome.SUCCEEDED)) for claim in claims for run in claim.runs
     ]
     async with slow(lab, "SELECT 1 FROM baton.run WHERE id = %s FOR UPDATE", second):
-        recorded = asyncio.ensure_future(lab.runs.complete(term, reports))
-        await lab.until_waiting(1)
+        recorded = asyncio.ensure_future(lab.complete(term, reports))
+        await lab.ended(2)
         asked = asyncio.ensure_future(lab.runs.ask_replacement(term, [first, second, third]))
-        await lab.until_waiting(2)
+        await lab.until_waiting(1)
     await asyncio.gather(recorded, asked)
     assert {row["outcome"] for row in await lab.rows()} == {"succeeded"}
 
@@ -257,10 +256,10 @@ async def test_a_change_and_completions_of_its_runs_do_not_wait_in_a_circle(
         )
         await lab.until_waiting(1)
         claim = await lab.runs.claim(term, limit=3)
-        reports = [Report(delivery, Verdict(Outcome.SUCCEEDED)) for delivery in claim.deliveries]
+        reports = [Completion(run, Verdict(Outcome.SUCCEEDED)) for run in claim.runs]
         async with slow(lab, "SELECT 1 FROM baton.run WHERE id = %s FOR UPDATE", second):
-            recorded = asyncio.ensure_future(lab.runs.complete(term, reports))
-            await lab.until_waiting(2)
+            recorded = asyncio.ensure_future(lab.complete(term, reports))
+            await asyncio.wait({recorded}, timeout=0.3)
             await other.commit()
             await asyncio.wait({changed}, timeout=0.3)
     _, written = await asyncio.gather(changed, recorded)
@@ -295,7 +294,7 @@ async def test_ticks_do_not_wait_for_a_file_that_only_waits_for_a_name(
     before = await lab.sql(seen)
     syncing = asyncio.ensure_future(config.run())
     try:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while await lab.sql(seen) == before:  # noqa: ASYNC110 - applied once more, at first
                 await asyncio.sleep(0.01)
         async with slow(lab, "SELECT 1 FROM baton.schedule WHERE name = 'mine' FOR NO KEY UPDATE"):
@@ -304,3 +303,35 @@ async def test_ticks_do_not_wait_for_a_file_that_only_waits_for_a_name(
                     await lab.until_waiting(1)
     finally:
         syncing.cancel()
+
+
+async def test_a_locked_run_holds_up_no_other(lab: Lab) -> None:
+    """G4: another session holds one run's row; the others of its batch end, and it ends later."""
+    locked, free = await queued(lab, count=2)
+    answering = asyncio.Event()
+
+    async def answer(_: Run) -> Answer:
+        await answering.wait()
+        return Succeeded()
+
+    async with lab.leading(FakeApp(answer)):
+        await lab.until(lambda rows: all(row["state"] == "running" for row in rows))
+        async with slow(lab, "SELECT 1 FROM baton.run WHERE id = %s FOR UPDATE", locked):
+            answering.set()  # both are written in one batch
+            (row,) = await lab.ended()
+            assert (row["id"], row["outcome"]) == (free, "succeeded")
+        assert {row["outcome"] for row in await lab.ended(2)} == {"succeeded"}
+
+
+async def test_a_locked_schedule_holds_up_no_run_of_another(lab: Lab) -> None:
+    """G4: a run that is going to wait holds its schedule; without it, the others are written."""
+    for name in ("a", "b"):
+        await queued(lab, replace(EVERY_HOUR, name=name))
+    term = await lab.term()
+    claim = await lab.runs.claim(term, limit=2)
+    waiting, other = sorted(claim.runs, key=lambda delivery: delivery.name)
+    reports = [Completion(waiting, AGAIN), Completion(other, AGAIN)]
+    async with slow(lab, "SELECT 1 FROM baton.schedule WHERE name = 'a' FOR UPDATE"):
+        assert (await lab.runs.complete(term, reports)).keys() == {other.ref.run_id}
+        assert await lab.runs.still_running(reports) == {waiting.ref.run_id}
+    assert (await lab.complete(term, reports)).keys() == {waiting.ref.run_id}

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tests.lab import checker
+from tests.lab import checker, stalls
 from tests.lab.evidence import Evidence, Footprint, Terms, Window
 from tests.lab.history import Event, select
 from tests.lab.probes import Answer
@@ -24,7 +24,10 @@ _SILENT = re.compile(r"schedule (\S+): no success for")
 
 
 def takeovers(evidence: Evidence, terms: Terms) -> list[float | None]:
-    """By fault that hit a leader: how long until another app was told; None: nobody was."""
+    """By fault that hit a leader: how long until another app was told; None: nobody was.
+
+    The time in which the machine stood still does not count.
+    """
     return [_taken_over(evidence, terms, window) for window in evidence.windows if window.led]
 
 
@@ -135,8 +138,9 @@ def _taken_over(evidence: Evidence, terms: Terms, window: Window) -> float | Non
     if terms.clean:
         losses = select(evidence.events, "lose", "ended", app=window.victim)
         since = next((event.at for event in losses if event.at > since), since)
-    told = (e.at - since for e in _told(evidence) if e.at > since and e.app != window.victim)
-    return next(told, None)
+    told = (e.at for e in _told(evidence) if e.at > since and e.app != window.victim)
+    until = next(told, None)
+    return None if until is None else until - since - stalls.within(evidence.stalls, since, until)
 
 
 def green_after(evidence: Evidence, terms: Terms) -> float:

@@ -73,7 +73,7 @@ class Cluster:
                 return self._named(belief.app)
         return None
 
-    def wait_for_leader(self, group: str = "default", timeout: float = 30) -> Replica:
+    def wait_for_leader(self, group: str = "default", timeout: float = 60) -> Replica:
         """The leader, once it has answered OnBecomeLeader."""
 
         def ready() -> Replica | None:
@@ -84,7 +84,7 @@ class Cluster:
 
         return wait_until(ready, timeout, self._missing(f"a leader of {group}"))
 
-    def wait_until_known(self, group: str = "default", timeout: float = 30) -> Replica:
+    def wait_until_known(self, group: str = "default", timeout: float = 60) -> Replica:
         """The leader, once every sidecar has told its app who leads: all are up and compete."""
         leader = self.wait_for_leader(group, timeout)
         epoch = self.events("become", group=group, app=leader.name)[-1].epoch
@@ -93,7 +93,7 @@ class Cluster:
         return leader
 
     def wait_for_takeover(
-        self, since: float, old: Replica, group: str = "default", timeout: float = 15
+        self, since: float, old: Replica, group: str = "default", timeout: float = 60
     ) -> Takeover:
         """The first other app that was told to lead after `since` (of `boottime`)."""
 
@@ -109,7 +109,7 @@ class Cluster:
         return until - since - self.stalls.between(since, until)
 
     def takeover(
-        self, fault: Callable[[Replica], object], group: str = "default", timeout: float = 15
+        self, fault: Callable[[Replica], object], group: str = "default", timeout: float = 60
     ) -> Takeover:
         """Do `fault` to the leader; who takes over, counted from the instant before the fault."""
         leader = self.wait_for_leader(group)
@@ -118,7 +118,7 @@ class Cluster:
         return self.wait_for_takeover(since, leader, group, timeout)
 
     def wait_for(
-        self, kind: str, count: int = 1, timeout: float = 15, **wanted: Any
+        self, kind: str, count: int = 1, timeout: float = 60, **wanted: Any
     ) -> list[Event]:
         """The events of that kind, once there are so many."""
 

@@ -77,6 +77,7 @@ class Evidence:
     windows: Sequence[Window] = ()
     before: Sequence[Footprint] = ()
     after: Sequence[Footprint] = ()
+    stalls: Sequence[tuple[float, float]] = ()  # when the machine stood still, see `lab.stalls`
     broken: Sequence[str] = ()  # processes that ended by themselves, tracebacks in logs
 
 

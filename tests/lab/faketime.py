@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from sidecar.cli.embedded import PostgresServer
+from devtools.servers import PostgresServer
 
 _PLACES = ("x86_64-linux-gnu", "aarch64-linux-gnu")
 _LIBRARIES = [Path(f"/usr/lib/{place}/faketime/libfaketime.so.1") for place in _PLACES]

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from sidecar.cli.embedded import PostgresServer
+from devtools.servers import PostgresServer
 
 _NOBODY = "02:00:00:00:00:01"
 _NUMBERS = count(os.getpid() % 400 * 64)

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import psycopg
 
-from sidecar.cli.embedded.server import Server
+from devtools.servers.server import Server
 
 _BINARY = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
 
@@ -23,7 +23,7 @@ class PgBouncer(Server):
     """Between its clients and the server of `database_url`, with `size` connections for all."""
 
     name = "pgbouncer"
-    needs_plain_user = True
+    refuses_root = True
 
     def __init__(self, database_url: str, size: int = 4) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ unix_socket_dir =
         )
         return [Path(_BINARY), file]
 
-    def _answers(self) -> bool:
+    def _is_ready(self) -> bool:
         try:
             psycopg.connect(self.url, connect_timeout=5).close()
         except psycopg.OperationalError:

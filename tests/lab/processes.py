@@ -46,7 +46,7 @@ def baton(*arguments: str) -> str:
     """What `baton …` prints; it must end with 0."""
     command = [sys.executable, "-m", "sidecar", *arguments]
     ended = subprocess.run(
-        command, capture_output=True, text=True, timeout=30, env=_environment(), check=False
+        command, capture_output=True, text=True, timeout=120, env=_environment(), check=False
     )
     assert ended.returncode == 0, ended.stderr
     return ended.stdout
@@ -111,7 +111,7 @@ class Child:
             self._process.kill()
             self._process.wait()
 
-    def wait(self, timeout: float = 30) -> int:
+    def wait(self, timeout: float = 60) -> int:
         """The exit code, once it has ended by itself."""
         return self._started.wait(timeout)
 

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from sidecar.cli.embedded import free_port
+from devtools.servers import free_port
 from tests.lab.netns import Namespace
 from tests.lab.processes import Child
 from tests.lab.proxy import FaultProxy

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from sidecar.cli.embedded import PostgresServer
+from devtools.servers import PostgresServer
 
 _DISK_MEGABYTES = 160
 _CHUNK = b"\0" * 65_536

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import psycopg
 
-from sidecar.cli.embedded import PostgresServer, ServerFailed
+from devtools.servers import PostgresServer, ServerFailed
 from tests.lab.processes import wait_until
 from tests.lab.proxy import FaultProxy
 
@@ -16,18 +16,18 @@ class HotStandby(PostgresServer):
 
     def __init__(self, primary: PostgresServer) -> None:
         super().__init__(primary.binaries)
-        self._primary = primary
+        self.primary = primary
         self._password = urlsplit(primary.url).password or ""
         self.wire = FaultProxy.before(primary.url)
 
     def synchronize(self) -> None:
         """From now on the primary acknowledges no commit that this standby does not have."""
         self._configure("SET synchronous_standby_names = '*'")
-        wait_until(
-            lambda: self._ask("SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'"),
-            10,
-            "the standby to be synchronous",
-        )
+        wait_until(self.is_synchronous, 10, "the standby to be synchronous")
+
+    def is_synchronous(self) -> bool:
+        """Whether commits on the primary wait for this standby, and it answers."""
+        return bool(self._ask("SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'"))
 
     def promote(self) -> None:
         """Be a primary, on a new timeline, with what has arrived."""
@@ -44,7 +44,7 @@ class HotStandby(PostgresServer):
         self._ask("SELECT pg_reload_conf()")
 
     def _ask(self, text: str) -> list[tuple[object, ...]]:
-        with psycopg.connect(self._primary.url, autocommit=True) as connection:
+        with psycopg.connect(self.primary.url, autocommit=True) as connection:
             connection.execute("SET synchronous_commit = local")
             cursor = connection.execute(text.encode())
             return cursor.fetchall() if cursor.description else []
@@ -53,11 +53,11 @@ class HotStandby(PostgresServer):
         self.wire.start()
         copy = self._spawn(
             [self.binaries.bin_dir / "pg_basebackup", "--pgdata", self.data_dir, "--dbname",
-             self._primary.url, "--wal-method", "stream", "--checkpoint", "fast", "--no-sync"]
+             self.primary.url, "--wal-method", "stream", "--checkpoint", "fast", "--no-sync"]
         )  # fmt: skip
         if copy.wait() != 0:
             raise ServerFailed(f"pg_basebackup failed\n{self._log_tail()}")
         self._write(self.data_dir / "standby.signal", "")
         settings = self.data_dir / "postgresql.auto.conf"  # the primary's; the last word counts
-        own = f"port = {self.port}\nprimary_conninfo = '{self.wire.url(self._primary.url)}'\n"
+        own = f"port = {self.port}\nprimary_conninfo = '{self.wire.url(self.primary.url)}'\n"
         self._write(settings, settings.read_text() + own)

@@ -108,3 +108,22 @@ def test_newer_tables_are_fine_if_they_say_so() -> None:
 def test_newer_tables_that_need_a_newer_release_are_refused() -> None:
     with pytest.raises(IncompatibleSchema, match="use a newer release"):
         check_compatible(schema_version=99, oldest_reader=newest_version() + 1)
+
+
+async def test_ids_of_runs_rise_over_the_migration_that_puts_the_time_into_them(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also those that a sidecar of release 0.1.0 makes, which names no id."""
+    insert = """INSERT INTO baton.run (cluster_id, group_id, kind, name, tick, state, due_at)
+                VALUES (1, 1, 'trigger', 'job', now(), 'queued', now()) RETURNING id"""
+    known = migrations()
+    monkeypatch.setattr(module, "migrations", lambda: [m for m in known if m.version < 9])
+    await migrate(database_url, "baton")
+    assert await _rows(database_url, insert) == [(1,)]
+    monkeypatch.setattr(module, "migrations", lambda: known)
+    assert "0009_run_ids" in await migrate(database_url, "baton")
+    await _rows(database_url, insert)
+    await _rows(database_url, insert)
+    by_id = await _rows(database_url, "SELECT ctid FROM baton.run ORDER BY id")
+    assert len(by_id) == 3
+    assert by_id == await _rows(database_url, "SELECT ctid FROM baton.run ORDER BY ctid")

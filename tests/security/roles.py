@@ -66,7 +66,7 @@ def least_url(administrator_url: str) -> str:
             with suppress(psycopg.errors.DuplicateObject, psycopg.errors.UniqueViolation):
                 administrator.execute(text.replace("…", _PASSWORD).encode())
     owner_url = _as(OWNER, administrator_url)
-    _migrate(owner_url)
+    run_migrations(owner_url)
     with psycopg.connect(owner_url, autocommit=True) as owner:
         for statement in statements("the owner"):
             owner.execute(statement.encode())
@@ -78,7 +78,7 @@ def _as(role: str, url: str) -> str:
     return parts._replace(netloc=f"{role}:{_PASSWORD}@{parts.hostname}:{parts.port}").geturl()
 
 
-def _migrate(url: str) -> None:
+def run_migrations(url: str) -> None:
     """In a thread of its own: a test may have a loop running already."""
     with ThreadPoolExecutor(1) as thread:
         thread.submit(lambda: asyncio.run(migrate(url, "baton"))).result()

@@ -18,17 +18,17 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2
 
+from devtools.servers import free_port
 from sidecar._proto.baton.v1 import runs_pb2, runs_pb2_grpc, schedules_pb2, schedules_pb2_grpc
 from sidecar.adapters.clock import boottime
 from sidecar.adapters.grpc_app import AppLink
 from sidecar.adapters.tokens import Token
-from sidecar.cli.embedded import free_port
 from sidecar.config.secret import SecretSource
 from sidecar.model.errors import SidecarError
 from sidecar.model.term import LossReason, Term
 from tests.lab.processes import Child, wait_until
 from tests.lab.replica import Replica, Setup
-from tests.lab.stalls import STALL_SECONDS_MAX, Stalls
+from tests.lab.stalls import Stalls
 from tests.security import wire_app
 from tests.security.wire_app import ANSWERS, Answer, framed
 
@@ -55,7 +55,7 @@ EXPECTED: dict[str, tuple[str, str]] = {
     "code-without-end": (FAILED, "m"),
     "huge-result": (FAILED, "the app returned a result of 300000 bytes, more than 262144"),
     "huge-state": (FAILED, "the app returned a state of 1048577 bytes, more than 1048576"),
-    "huge-message": (FAILED, "RESOURCE_EXHAUSTED: CLIENT: Received message larger than max"),
+    "huge-message": (FAILED, "the app returned an answer of "),  # final, as the two above
     "endless-retry-after": (FAILED, "later"),
     "negative-retry-after": (FAILED, "later"),
     "odd-retry-after": (FAILED, "later"),
@@ -94,7 +94,7 @@ class Played:
     epoch_before: int
     epoch_after: int
     ticks_meanwhile: int
-    stall_seconds: float  # the machine's, meanwhile
+    stalls: Stalls  # the machine's, meanwhile
 
 
 @pytest.fixture(scope="module")
@@ -106,12 +106,12 @@ def played(tmp_path_factory: pytest.TempPathFactory, postgres_url: str) -> Itera
         "schedules": [*map(_rare, ANSWERS), {"name": "witness", "every": "1s"}],
     }
     with _beside_the_wire_app(directory, Setup(postgres_url, config=config)) as replica:
-        with Stalls() as stalls:
+        with Stalls(replica.sidecar.pid) as stalls:
             before, ticks = _epoch(replica), _ticks(replica)
             runs = _triggered(replica, EXPECTED)
             wait_until(lambda: _ticks(replica) > ticks, 20, replica.describe)
             after = wait_until(lambda: _epoch(replica), 20, replica.describe)
-        yield Played(replica, runs, before, after, _ticks(replica) - ticks, stalls.seconds)
+        yield Played(replica, runs, before, after, _ticks(replica) - ticks, stalls)
         assert replica.sidecar.running
 
 
@@ -180,19 +180,25 @@ def test_an_answer_ends_its_run_with_clear_words(played: Played, name: str) -> N
     assert run.error.startswith(error), run.error[:200]
     assert bool(run.error) == (outcome == FAILED)
     assert len(run.error.encode()) <= 4096
-    assert "inside the sidecar" not in run.error
+    assert "error in the sidecar" not in run.error
 
 
 def test_other_work_goes_on_in_the_same_term(played: Played) -> None:
     """G11: a witness that ticks every second ticked, under the leader that was there before."""
     assert played.ticks_meanwhile >= 1
     kept = played.epoch_after == played.epoch_before
-    stalled = played.stall_seconds > STALL_SECONDS_MAX
-    assert kept or stalled, f"it lost its term; {played.stall_seconds:.2f} s"
+    assert kept or played.stalls.cost_a_term, "it lost its term"
 
 
 def test_no_bug_of_ours_is_logged(played: Played) -> None:
-    ours = {"callback_broke", "run_broke", "answer_not_storable", "election_task_failed", "crashed"}
+    ours = {
+        "execute_call_failed",
+        "load_failed",
+        "announce_failed",
+        "answer_not_storable",
+        "election_task_failed",
+        "crashed",
+    }
     assert not ours & {line["event"] for line in played.replica.log()}
     forged = [line for line in played.replica.sidecar.output.splitlines() if line == "forged"]
     assert not forged
@@ -209,8 +215,8 @@ def test_a_torn_connection_costs_a_term_and_nothing_else(played: Played) -> None
 
         def has_waited() -> bool:
             found = runs.Get(runs_pb2.RunsGetRequest(run_id=run_id), timeout=10).run
-            waits = (each for each in found.history if each.state == runs_pb2.RUN_STATE_WAITING)
-            return any(each.cause.startswith("UNAVAILABLE: ") for each in waits)
+            # For the app, or for the next term, whichever of them was recorded first.
+            return any(each.state == runs_pb2.RUN_STATE_WAITING for each in found.history)
 
         wait_until(has_waited, 20, replica.describe)
         runs.Cancel(runs_pb2.RunsCancelRequest(run_id=run_id), timeout=10)

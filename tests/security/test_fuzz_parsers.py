@@ -23,10 +23,10 @@ import yaml
 
 from sidecar.adapters.postgres.definitions import from_json, to_json
 from sidecar.config import ConfigError, load
-from sidecar.config.work import Schedule
 from sidecar.model import duration
 from sidecar.model.cron import CronError
 from sidecar.model.cron import parse as parse_cron
+from sidecar.model.definitions import Schedule
 from sidecar.model.errors import DamagedRow, InvalidArgument
 from sidecar.model.schedule import timing_of
 

@@ -17,6 +17,7 @@ import grpc
 import pytest
 import yaml
 
+from devtools.servers import free_port
 from sidecar._proto.baton.v1 import (
     leadership_pb2,
     leadership_pb2_grpc,
@@ -25,7 +26,6 @@ from sidecar._proto.baton.v1 import (
     state_pb2,
     state_pb2_grpc,
 )
-from sidecar.cli.embedded import free_port
 from tests.lab.cluster import Cluster
 from tests.lab.processes import wait_until
 from tests.lab.replica import Replica, Setup
@@ -94,10 +94,22 @@ def test_where_everything_goes_well_but_the_outside(
         wait_until(lambda: "ping_failed" in replica.sidecar.output, 40, replica.describe)
         texts["errors"] = _refusals(replica, PLANTED["wrong"])
         api_token.write_text(PLANTED["rotated"])
+        wait_until(lambda: _accepted(replica, PLANTED["rotated"]), 20, replica.describe)
         texts["errors after rotation"] = _refusals(replica, PLANTED["api-token"])
         _reload(replica, config)
         wait_until(lambda: "config_refused" in replica.sidecar.output, 20, replica.describe)
         _collect(replica, texts)
+
+
+def _accepted(replica: Replica, token: str) -> bool:
+    with grpc.insecure_channel(replica.api_address) as channel:
+        service: Any = leadership_pb2_grpc.LeadershipStub
+        try:
+            request = leadership_pb2.LeadershipGetRequest(group="default")
+            service(channel).Get(request, timeout=10, metadata=(("baton-token", token),))
+        except grpc.RpcError:
+            return False
+    return True
 
 
 def _refusals(replica: Replica, token: str) -> str:
@@ -157,4 +169,4 @@ def test_a_crash_tells_nothing(tmp_path: Path, texts: dict[str, str]) -> None:
         with Cluster(tmp_path / "lab", 1, setup) as cluster:
             assert cluster[0].sidecar.wait(30) == 1
             texts["last words"] = cluster[0].sidecar.output
-    assert "is taken by another process" in texts["last words"]
+    assert "is in use by another process" in texts["last words"]

@@ -16,11 +16,11 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
+from devtools.servers import RedisServer
 from sidecar.adapters.postgres.session import connect, discard
 from sidecar.adapters.redis_cache import RedisCache
-from sidecar.cli.embedded import RedisServer
 from sidecar.model.errors import StoreUnavailable
-from sidecar.model.state_words import CacheError
+from sidecar.model.state_types import CacheError
 from tests.integration.test_redis_forms import tls_before
 from tests.lab.cluster import Cluster
 from tests.lab.processes import wait_until

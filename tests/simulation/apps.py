@@ -2,7 +2,7 @@
 
 An app believes that it leads from the arrival of OnBecomeLeader until OnLoseLeadership arrives or
 the trust time it was given ends (G1); `Leadership.Watch` renews it. `ModelLink` is the sidecar's
-end: it fits the ports `sidecar.election.App` and `sidecar.appwatch.Link`.
+end: it fits the ports `sidecar.election.elector.App` and `sidecar.election.app_watch.Link`.
 """
 
 import asyncio
@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol
 
-from sidecar.appwatch import ANY_EPOCH
-from sidecar.callback import Invocation
-from sidecar.model.election_words import LeaderView
-from sidecar.model.errors import AppUnavailable, LeaderHandoffFailed, SidecarError
-from sidecar.model.run import Answer, CallFailed, RunRef
+from sidecar.election.app_watch import ANY_EPOCH
+from sidecar.model.election_types import LeaderView
+from sidecar.model.errors import AppNotServing, AppUnavailable, LeaderHandoffFailed, SidecarError
+from sidecar.model.run import Answer, CallFailed, Run, RunRef
 from sidecar.model.term import LossReason, Term
 from tests.simulation.handlers import Handlers, Handling
 from tests.simulation.loop import Process
@@ -48,7 +47,7 @@ class Witness(Protocol):
     """Whoever judges what the apps believe."""
 
     def believes(self, app: "App", group: str, belief: Belief) -> None: ...
-    def executes(self, app: "App", invocation: Invocation) -> None: ...
+    def executes(self, app: "App", run: Run) -> None: ...
 
 
 class Ledger(Protocol):
@@ -57,6 +56,7 @@ class Ledger(Protocol):
     def becoming(self, caller: Process, term: Term) -> None: ...
     def became(self, caller: Process, term: Term) -> None: ...
     def losing(self, caller: Process, term: Term, reason: LossReason) -> None: ...
+    def lose_ended(self, caller: Process, term: Term, acknowledged: bool) -> None: ...
 
 
 Reply = Callable[[SidecarError | None], None]
@@ -77,7 +77,9 @@ class App:
     on_lose: Conduct = Conduct.WELL
     failing_since: float | None = None  # since when health checks cannot succeed
     beliefs: dict[str, Belief] = field(default_factory=dict)
-    leftovers: dict[str, Belief] = field(default_factory=dict)  # of the process before this one
+    previous_beliefs: dict[str, Belief] = field(
+        default_factory=dict
+    )  # of the process before this one
     lost: dict[str, int] = field(default_factory=dict)
     _backlog: list[Callable[[], None]] = field(default_factory=list)
     links: "list[ModelLink]" = field(default_factory=list)
@@ -107,7 +109,7 @@ class App:
     def lose(self, term: Term, reply: Reply) -> None:
         self.world.note("told_lose", app=self.name, group=term.group, epoch=term.epoch)
         belief = self.beliefs.get(term.group)
-        if belief and term.epoch in (belief.epoch, ANY_EPOCH):
+        if belief and (term.epoch == ANY_EPOCH or term.epoch >= belief.epoch):
             self.lost[term.group] = belief.epoch
             del self.beliefs[term.group]
         self._answer(self.on_lose, reply, None)
@@ -120,7 +122,7 @@ class App:
 
     def execute(self, handling: Handling) -> None:
         if not handling.ended:  # Cancelled before it was read.
-            self.witness.executes(self, handling.invocation)
+            self.witness.executes(self, handling.run)
             self.handlers.handle(handling)
 
     def _answer(self, conduct: Conduct, reply: Reply, belief: Belief | None) -> None:
@@ -146,6 +148,12 @@ class App:
         if self.failing_since is None:
             self.failing_since = self.world.now
 
+    @property
+    def answers(self) -> bool:
+        """Nothing is wrong with it."""
+        well = self.healthy and self.on_lose is Conduct.WELL
+        return well and self.running and not self.hangs
+
     def recover(self) -> None:
         self.healthy, self.hangs, self.failing_since = True, False, None
         self.on_become = self.on_lose = Conduct.WELL
@@ -165,7 +173,7 @@ class App:
 
     def be_replaced(self) -> None:
         """It closes its server and lives on, believing; another process answers in its place."""
-        self.leftovers = dict(self.beliefs)
+        self.previous_beliefs = dict(self.beliefs)
         self.stop()
         self.start()
 
@@ -189,8 +197,8 @@ class ModelLink:
         self._calls: list[asyncio.Future[Any]] = []
         self._state = asyncio.Event()  # set: connected
         self._broken = asyncio.Event()
-        self._connections_lost = 0
-        self._told_after: dict[Term, int] = {}
+        self._disconnects = 0
+        self._disconnects_at_become: dict[Term, int] = {}
         self._network = Link(world, latency=_CALL_LATENCY)
         self.connect() if app.running else self.disconnect()
 
@@ -208,7 +216,7 @@ class ModelLink:
             self._back.close()
         self._state.clear()
         self._broken.set()
-        self._connections_lost += 1
+        self._disconnects += 1
         for call in self._calls:
             if not call.done():
                 call.set_exception(AppUnavailable("connection lost"))
@@ -224,14 +232,14 @@ class ModelLink:
 
     async def check(self, timeout: float) -> None:
         def answer(reply: Reply) -> None:
-            reply(None if self._app.healthy else AppUnavailable("NOT_SERVING"))
+            reply(None if self._app.healthy else AppNotServing("NOT_SERVING"))
 
         await self._call(answer, timeout)
 
     async def become_leader(self, term: Term, trusted_until: float, timeout: float) -> None:
         until = self._process.global_time(trusted_until)
         self._ledger.becoming(self._process, term)
-        self._told_after[term] = self._connections_lost
+        self._disconnects_at_become[term] = self._disconnects
         try:
             await self._call(lambda reply: self._app.become(term, until, reply), timeout)
         finally:
@@ -239,16 +247,21 @@ class ModelLink:
 
     async def lose_leadership(self, term: Term, reason: LossReason, timeout: float) -> None:
         self._ledger.losing(self._process, term, reason)
-        told_after = self._told_after.pop(term, None)
-        await self._call(lambda reply: self._app.lose(term, reply), timeout)
-        if self.doubts and told_after not in (None, self._connections_lost):
-            raise LeaderHandoffFailed("another process may have answered")
+        at_become = self._disconnects_at_become.pop(term, None)
+        acknowledged = False
+        try:
+            await self._call(lambda reply: self._app.lose(term, reply), timeout)
+            if self.doubts and at_become not in (None, self._disconnects):
+                raise LeaderHandoffFailed("another process may have answered")
+            acknowledged = True
+        finally:
+            self._ledger.lose_ended(self._process, term, acknowledged)
 
-    async def execute(self, invocation: Invocation) -> Answer:
+    async def execute(self, run: Run) -> Answer:
         if not self._state.is_set() or self._process.dead:
             return CallFailed("UNAVAILABLE", "not connected", delivered=False)
         answer, back = self._expected(), self._back
-        handling = Handling(invocation, lambda a: back.send(_settle, answer, a), self._keep)
+        handling = Handling(run, lambda a: back.send(_settle, answer, a), self._keep)
         self._wire.send(self._app.receive, lambda: self._app.execute(handling))
         try:
             result: Answer = await answer

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from sidecar.model.election import Election
-from sidecar.model.election_words import RunnerSeen, Timers
+from sidecar.model.election_types import RunnerSeen, Timers
 from tests.simulation.apps import App, ModelLink
 from tests.simulation.invariants import Judge
 from tests.simulation.postgres_model import Server

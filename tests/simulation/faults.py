@@ -83,7 +83,7 @@ def resign(cluster: Cluster) -> None:
     world.note("fault_resign", group=name, epoch=epoch)
     cluster.server.resign_requests[group_id] = epoch
     for runner in cluster.sidecars():
-        cluster.hint(runner, runner.asked_to_resign)
+        cluster.hint(runner, runner.resign_requested)
 
 
 # ── the network ─────────────────────────────────────────────────────────────────────────────────
@@ -377,7 +377,7 @@ def hang_and_resign(cluster: Cluster) -> None:
     world.after(world.between(_LONG), runner.app.recover)
     for group_id in cluster.groups.values():
         cluster.server.resign_requests[group_id] = cluster.server.rows[group_id].epoch
-    cluster.hint(runner, runner.asked_to_resign)
+    cluster.hint(runner, runner.resign_requested)
 
 
 def lose_the_hand_over(cluster: Cluster) -> None:

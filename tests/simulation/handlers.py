@@ -7,13 +7,13 @@ tells how many answers were accepted (G6).
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sidecar.callback import Invocation
 from sidecar.model.errors import SidecarError
 from sidecar.model.run import (
     Answer,
     CallFailed,
     Declined,
     Failed,
+    Run,
     RunKind,
     RunRef,
     Succeeded,
@@ -36,7 +36,7 @@ Keep = Callable[[RunRef, str, bytes, Callable[[SidecarError | None], None]], Non
 class Handling:
     """One Execute inside the app."""
 
-    invocation: Invocation
+    run: Run
     reply: Reply
     keep: Keep
     ended: bool = False
@@ -66,8 +66,8 @@ class Handlers:
         self.lazy = False
 
     def handle(self, handling: Handling) -> None:
-        world, run = self._world, handling.invocation.delivery
-        steps = {c.step for c in handling.invocation.checkpoints}
+        world, run = self._world, handling.run
+        steps = {c.step for c in handling.run.checkpoints}
         if run.kind is RunKind.SCHEDULE and _STEP not in steps and world.chance(0.15):
             value = f"{run.ref.run_id}/{run.ref.attempt}".encode()
             handling.keep(run.ref, _STEP, value, lambda error: self._kept(handling, error))
@@ -83,11 +83,11 @@ class Handlers:
     def _work(self, handling: Handling) -> None:
         if self.wedged:
             return
-        world, run = self._world, handling.invocation.delivery
+        world, run = self._world, handling.run
         span = _LAZY_SECONDS if self.lazy else _WORK_SECONDS
         if run.kind is RunKind.SINGLETON:
             span = _LIFE_SECONDS
-        answer: Answer = Succeeded(state=_raised(handling.invocation.state))
+        answer: Answer = Succeeded(state=_raised(handling.run.state))
         if world.chance(self.troubled):
             kind = 3 if world.chance(self.failing) else world.random.randrange(8)
             if kind == 0:
@@ -95,15 +95,15 @@ class Handlers:
             if kind == 1:
                 span = _SLOW_SECONDS
             elif kind > 2:
-                answer = self._trouble(kind, handling.invocation)
+                answer = self._trouble(kind, handling.run)
         world.after(world.between(span), handling.answer, answer)
 
-    def _trouble(self, kind: int, invocation: Invocation) -> Answer:
+    def _trouble(self, kind: int, run: Run) -> Answer:
         match kind:
             case 3:
                 return Failed("no luck", retryable=True)
             case 4:
-                return Failed("no luck", retryable=True, state=_raised(invocation.state))
+                return Failed("no luck", retryable=True, state=_raised(run.state))
             case 5:
                 return Failed("never", retryable=False)
             case 6:

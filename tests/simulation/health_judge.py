@@ -7,7 +7,7 @@ whole limit within it, and so rarely that leadership never goes round in circles
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 
-from sidecar.model.health import STEP_DOWN_BACK_OFF_SECONDS, Reading, Vitals
+from sidecar.model.health import STEP_DOWN_BACK_OFF_SECONDS, Vitals, VitalsReading
 from tests.simulation.settings import STALE_SECONDS
 from tests.simulation.world import World
 
@@ -22,7 +22,7 @@ class HealthJudge:
     """`vitals` reads the database as it is now."""
 
     def __init__(self, world: World) -> None:
-        self.vitals: Callable[[], Reading]
+        self.vitals: Callable[[], VitalsReading]
         self._world = world
         self._fresh_at: dict[_Key, float] = {}
         self._stale_at: dict[tuple[_Key, str], float] = {}  # by group: it may move to another

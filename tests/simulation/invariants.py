@@ -12,15 +12,16 @@
 - G10, as far as a leader steps down for staleness: see `health_judge.py` and `wedge.py`.
 - Order: OnBecomeLeader, its answer, Execute, OnLoseLeadership; each term told of is taken back,
   before its trust ends unless the sidecar itself was stopped: `becoming`, `executes`, `losing`.
+- Losses: an app that did not acknowledge a loss becomes leader of nothing before it has, and one
+  that answers well does not believe in a term that its sidecar ended: `becoming`, `watch`.
 """
 
 from dataclasses import dataclass
 
-from sidecar.appwatch import ANY_EPOCH
-from sidecar.callback import Invocation
-from sidecar.model.election_words import Phase
-from sidecar.model.ledger import Recorded, Report
-from sidecar.model.run import RunRef
+from sidecar.election.app_watch import ANY_EPOCH
+from sidecar.model.election_types import Phase
+from sidecar.model.run import Run, RunRef
+from sidecar.model.run_records import Completion, Recorded
 from sidecar.model.term import LossReason, Term
 from tests.simulation.apps import App, Belief
 from tests.simulation.health_judge import LOOK_SECONDS, READING_SECONDS, HealthJudge
@@ -31,6 +32,8 @@ from tests.simulation.world import World
 
 # Three checks a second apart, one of which had just begun, and the way of the news.
 _HEALTH_SECONDS = 4.5
+# A check a second apart, and the answers to it and to OnLoseLeadership.
+_REPEAT_SECONDS = 3.0
 # In these a sidecar may say that it leads.
 _LEADING = (Phase.BECOMING, Phase.LEADING, Phase.DRAINING)
 # Cancelled work is given 0.05 s to end before the app is told.
@@ -45,6 +48,7 @@ class _Told:
     since: float
     become_ended: bool = False
     lost: bool = False
+    acknowledged: bool | None = None  # None: OnLoseLeadership is under way
 
 
 class Judge:
@@ -56,6 +60,8 @@ class Judge:
         self._epochs: dict[int, int] = {}  # the highest ever
         self._live: dict[int, int] = {}  # what stands in the database
         self._told: dict[tuple[str, str], _Told] = {}
+        # By runner: since when its app believes in which terms that are over.
+        self._deaf_since: dict[str, dict[tuple[str, int], float]] = {}
         self.takeovers = 0
         self.writes = 0
         self.step_downs = 0
@@ -92,7 +98,7 @@ class Judge:
     def believes(self, app: App, group: str, belief: Belief) -> None:
         now = self._world.now
         others = [(r.app, r.app.beliefs) for r in self.runners if r.app is not app]
-        others += [(r.app, r.app.leftovers) for r in self.runners]
+        others += [(r.app, r.app.previous_beliefs) for r in self.runners]
         for other, beliefs in others:
             theirs = beliefs.get(group)
             if theirs and theirs.until > now and belief.until > now:
@@ -101,12 +107,11 @@ class Judge:
                     f" (epoch {theirs.epoch}) may until {theirs.until:.4f}"
                 )
 
-    def executes(self, app: App, invocation: Invocation) -> None:
-        delivery = invocation.delivery
-        belief = app.beliefs.get(delivery.group)
-        if belief is None or belief.epoch != delivery.ref.epoch or not belief.answered:
-            self._world.violated(f"order: Execute in {app.name} outside of term {delivery.ref}")
-        self.work.delivered(invocation)
+    def executes(self, app: App, run: Run) -> None:
+        belief = app.beliefs.get(run.group)
+        if belief is None or belief.epoch != run.ref.epoch or not belief.answered:
+            self._world.violated(f"order: Execute in {app.name} outside of term {run.ref}")
+        self.work.delivered(run)
 
     # ── the sidecars' calls ─────────────────────────────────────────────────────────────────────
 
@@ -117,6 +122,9 @@ class Judge:
         told = self._told.get((caller.name, term.group))
         if told and (not told.lost or told.epoch >= term.epoch):
             self._world.violated(f"order: {caller.name} becomes {term.epoch} after {told}")
+        for (name, group), other in self._told.items():
+            if name == caller.name and other.acknowledged is False:
+                self._world.violated(f"order: {name} becomes {term} before {group}: {other}")
         self._told[caller.name, term.group] = _Told(term.epoch, self._world.now)
         runner = self._runner(caller)
         app = runner.app
@@ -135,11 +143,20 @@ class Judge:
             return
         self._world.note("losing", runner=caller.name, epoch=term.epoch, reason=reason.value)
         told = self._told.get((caller.name, term.group))
-        if told is None or told.epoch != term.epoch or told.lost or not told.become_ended:
+        if told is None or told.epoch != term.epoch or not told.become_ended:
             self._world.violated(f"order: {caller.name} loses {term.epoch} after {told}")
+            return
+        if told.lost:
+            if told.acknowledged is not False:
+                self._world.violated(f"order: {caller.name} repeats a loss after {told}")
             return
         told.lost = True
         self._check_told_in_time(caller, term)
+
+    def lose_ended(self, caller: Process, term: Term, acknowledged: bool) -> None:
+        told = self._told.get((caller.name, term.group))
+        if told and told.epoch == term.epoch:
+            told.acknowledged = acknowledged
 
     def _check_told_in_time(self, caller: Process, term: Term) -> None:
         runner = self._runner(caller)
@@ -148,8 +165,8 @@ class Judge:
         if late > 0 and self._runs_freely(caller):
             self._world.violated(f"order: {caller.name} tells of the loss {late:.3f} s late")
 
-    def recorded(self, report: Report, recorded: Recorded) -> None:
-        self.work.recorded(report, recorded)
+    def recorded(self, completion: Completion, recorded: Recorded) -> None:
+        self.work.recorded(completion, recorded)
 
     def step_kept(self, ref: RunRef, step: str, value: bytes) -> None:
         self.work.step_kept(ref, step, value)
@@ -168,7 +185,7 @@ class Judge:
         for (name, group), told in self._told.items():
             if name == runner.process.name and not told.lost:
                 self._world.violated(f"stop: {name} leaves {group} without OnLoseLeadership")
-        if not runner.election.at_rest:
+        if not runner.election.idle:
             self._world.violated(f"stop: {runner.process.name} is not at rest")
 
     # ── now and then ────────────────────────────────────────────────────────────────────────────
@@ -178,6 +195,8 @@ class Judge:
         for runner in self.runners:
             if runner.running and self._runs_freely(runner.process):
                 self._check_freely_running(runner)
+            else:
+                self._deaf_since.pop(runner.name, None)
         self.work.watch()
         self.health.look()
         self._world.after(LOOK_SECONDS, self.watch)
@@ -191,6 +210,22 @@ class Judge:
                 self._world.violated(f"G9: {runner.app.name} fails its checks and leads")
             if told and not told.lost and told.epoch != group.epoch:
                 self._world.violated(f"order: {runner.process.name} keeps epoch {told.epoch}")
+            self._check_told(runner, group.name)
+
+    def _check_told(self, runner: Runner, group: str) -> None:
+        """An app that answers is told of a loss that it slept through."""
+        app, view = runner.app, runner.elector.view(group)
+        belief = app.beliefs.get(group)
+        if belief is None:
+            return
+        key, deaf_since = (group, belief.epoch), self._deaf_since.setdefault(runner.name, {})
+        if not app.answers or (view.is_leader and view.epoch == belief.epoch):
+            deaf_since.pop(key, None)
+            return
+        since = deaf_since.setdefault(key, self._world.now)
+        # A call that began before the app answered well may take its whole time.
+        if self._world.now - since > runner.timers.callback_timeout + _REPEAT_SECONDS:
+            self._world.violated(f"G1: {app.name} was not told that epoch {belief.epoch} is over")
 
     def check_trust(self) -> None:
         """After every step of the world: no two sidecars trust their terms of one group."""
@@ -214,10 +249,10 @@ class Judge:
     def _leads(self, epoch: int) -> bool:
         """Has this term gone on until now, undisturbed?"""
         return any(
-            tenure.term.epoch == epoch and not tenure.draining.is_set()
+            authority.term.epoch == epoch and not authority.draining.is_set()
             for runner in self.runners
             if runner.running and self._runs_freely(runner.process)
-            for tenure in runner.elector.tenures
+            for authority in runner.elector.authorities.all
         )
 
     def _runs_freely(self, process: Process) -> bool:

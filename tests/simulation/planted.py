@@ -1,34 +1,35 @@
 """Bugs to plant: each lives here only, as a subclass of the code or of the model it breaks."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from sidecar.config.work import Schedule
-from sidecar.dispatch.completions import RETRY_SECONDS, Completions
+from sidecar.execution.recorder import RETRY_SECONDS, Recorder
 from sidecar.model.election import Election
 from sidecar.model.election_group import Group
-from sidecar.model.election_words import Phase, Result, Statement, Taken
+from sidecar.model.election_types import Effect, Lose, Result, Statement, Taken
 from sidecar.model.errors import AnswerLost, StoreUnavailable
-from sidecar.model.ledger import Recorded, Report
 from sidecar.model.run import RunRef, RunState
-from sidecar.model.stored_schedule import ClaimedTicks, DueTicks
+from sidecar.model.run_records import Completion, Recorded
+from sidecar.model.stored_schedule import ClaimedTicks, DueTicks, StoredSchedule
 from sidecar.model.term import LossReason, Term
 from tests.simulation.apps import ModelLink
 from tests.simulation.cluster import Parts
 from tests.simulation.postgres_model import Server
 from tests.simulation.run_statements import RunStatements
 from tests.simulation.schedule_statements import ScheduleStatements
-from tests.simulation.tables import Run, Stored
+from tests.simulation.tables import RunRow
 from tests.simulation.work_client import ModelRuns, ModelSchedules
 
 
 class TrustCountsFromTheAnswer(Election):
     """A slow answer stretches the term."""
 
-    def answered(self, statement: Statement, result: Result, *, sent_at: float, now: float) -> None:
-        super().answered(statement, result, sent_at=now, now=now)
+    def result_received(
+        self, statement: Statement, result: Result, *, sent_at: float, now: float
+    ) -> None:
+        super().result_received(statement, result, sent_at=now, now=now)
 
 
 class CleanOnAnyTimeline(Election):
@@ -41,25 +42,34 @@ class CleanOnAnyTimeline(Election):
 class EveryLossIsClean(Election):
     """The release says clean although the app never answered."""
 
-    def lost(self, term: Term, acknowledged: bool, now: float) -> None:
-        super().lost(term, True, now)
+    def lose_finished(self, term: Term, acknowledged: bool, now: float) -> None:
+        super().lose_finished(term, True, now)
 
 
 class LossIsNotTold(Election):
     """OnLoseLeadership is skipped when the lease is lost."""
 
-    def _tell_lost(self, g: Group, now: float) -> None:
-        if g.reason is LossReason.LEASE_LOST:
-            g.phase, g.epoch = Phase.STANDBY, 0
-        else:
-            super()._tell_lost(g, now)
+    def effects(self) -> list[Effect]:
+        effects = super().effects()
+        skipped = [e for e in effects if isinstance(e, Lose) and e.reason is LossReason.LEASE_LOST]
+        for lose in skipped:
+            self.lose_finished(lose.term, True, 0.0)
+        return [effect for effect in effects if effect not in skipped]
+
+
+class LossIsToldOnce(Election):
+    """OnLoseLeadership that was not acknowledged is not sent again before OnBecomeLeader."""
+
+    def lose_finished(self, term: Term, acknowledged: bool, now: float) -> None:
+        super().lose_finished(term, acknowledged, now)
+        self.losses.acknowledge(term)
 
 
 class AppMayBeDead(Election):
     """The app's health does not matter once it was good."""
 
-    def app_is(self, healthy: bool, now: float) -> None:
-        super().app_is(healthy or self.app_healthy, now)
+    def app_health_changed(self, healthy: bool, now: float) -> None:
+        super().app_health_changed(healthy or self.app_healthy, now)
 
 
 class AnyProcessMayAnswer(ModelLink):
@@ -85,43 +95,45 @@ class CompletionIsNotFenced(RunStatements):
     """A verdict is written for whatever attempt is live, under whatever term."""
 
     def complete(
-        self, term: Term, reports: Sequence[Report], *, with_state: bool = True
+        self, term: Term, completions: Sequence[Completion], *, with_state: bool = True
     ) -> dict[int, Recorded]:
-        return self.accepted(term, reports, with_state=with_state)
+        return self.accepted(term, completions, with_state=with_state)
 
-    def is_live(self, run: Run, ref: RunRef, term: Term) -> bool:
+    def is_live(self, run: RunRow, ref: RunRef, term: Term) -> bool:
         return run.state is RunState.RUNNING and run.attempt == ref.attempt
 
 
 class AnyAttemptMayComplete(RunStatements):
     """The late answer to an old attempt counts for the one that runs now."""
 
-    def is_live(self, run: Run, ref: RunRef, term: Term) -> bool:
+    def is_live(self, run: RunRow, ref: RunRef, term: Term) -> bool:
         return run.state is RunState.RUNNING and run.epoch == term.epoch
 
 
 class AnOutcomeMayChange(RunStatements):
     """A late answer counts although the run has ended, or waits for its next attempt."""
 
-    def is_live(self, run: Run, ref: RunRef, term: Term) -> bool:
+    def is_live(self, run: RunRow, ref: RunRef, term: Term) -> bool:
         return run.attempt == ref.attempt and run.epoch == term.epoch
 
 
 class StateFollowsLater(ModelRuns):
     """The state is kept in a transaction of its own."""
 
-    async def complete(self, term: Term, reports: Sequence[Report]) -> Mapping[int, Recorded]:
-        accepted = await self._call(lambda: self._do.complete(term, reports, with_state=False))
-        for report in reports:
-            if report.delivery.ref.run_id in accepted:
-                await self._call(self._do.keep_state, report)
+    async def complete(
+        self, term: Term, completions: Sequence[Completion]
+    ) -> Mapping[int, Recorded]:
+        accepted = await self._call(lambda: self._do.complete(term, completions, with_state=False))
+        for completion in completions:
+            if completion.run.ref.run_id in accepted:
+                await self._call(self._do.keep_state, completion)
         return accepted
 
 
 class ClaimHasNoKey(ScheduleStatements):
     """Ticks become runs though the schedule has moved on and the row is there."""
 
-    def is_unchanged(self, stored: Stored, ticks: DueTicks[Schedule]) -> bool:
+    def is_unchanged(self, stored: StoredSchedule, ticks: DueTicks) -> bool:
         return stored.version == ticks.before.version
 
     def has_tick(self, name: str, tick: datetime) -> bool:
@@ -131,7 +143,7 @@ class ClaimHasNoKey(ScheduleStatements):
 class ClaimIsRepeated(ModelSchedules):
     """After a lost answer the ticks are claimed again: harmless while claims have their key."""
 
-    async def claim_ticks(self, term: Term, due: Sequence[DueTicks[Schedule]]) -> ClaimedTicks:
+    async def claim_ticks(self, term: Term, due: Sequence[DueTicks]) -> ClaimedTicks:
         try:
             return await super().claim_ticks(term, due)
         except AnswerLost:
@@ -141,7 +153,7 @@ class ClaimIsRepeated(ModelSchedules):
 class LeadersClockDecides(ScheduleStatements):
     """What the leader takes for due is due."""
 
-    def is_ready(self, stored: Stored, ticks: DueTicks[Schedule], now: datetime) -> bool:
+    def is_ready(self, stored: StoredSchedule, ticks: DueTicks, now: datetime) -> bool:
         return self.is_unchanged(stored, ticks)
 
 
@@ -149,7 +161,7 @@ class BackfillTakesTheLeadersTicks(ScheduleStatements):
     """Ticks that the leader has not looked at yet are backfilled, too."""
 
     def backfill(
-        self, name: str, decide: Callable[[Stored, datetime], Sequence[datetime]]
+        self, name: str, decide: Callable[[StoredSchedule, datetime], Sequence[datetime]]
     ) -> list[int]:
         return super().backfill(name, lambda s, now: decide(replace(s, watermark=now), now))
 
@@ -157,7 +169,7 @@ class BackfillTakesTheLeadersTicks(ScheduleStatements):
 class WatermarkMovesFirst(ModelSchedules):
     """The watermark is moved in a transaction before the one that writes the rows."""
 
-    async def claim_ticks(self, term: Term, due: Sequence[DueTicks[Schedule]]) -> ClaimedTicks:
+    async def claim_ticks(self, term: Term, due: Sequence[DueTicks]) -> ClaimedTicks:
         rows = self._do.give_birth
         moved = await self._call(self._claim_without_rows, term, due)
         for ticks in due:
@@ -165,17 +177,19 @@ class WatermarkMovesFirst(ModelSchedules):
                 await self._call(rows, ticks.before, ticks)
         return replace(moved, queued=1)
 
-    def _claim_without_rows(self, term: Term, due: Sequence[DueTicks[Schedule]]) -> ClaimedTicks:
+    def _claim_without_rows(self, term: Term, due: Sequence[DueTicks]) -> ClaimedTicks:
         return self._do.claim_ticks(term, [replace(d, steps=(), starts=()) for d in due])
 
 
-class BlindRetry(Completions):
+class BlindRetry(Recorder):
     """After a lost answer the verdict is written again without looking."""
 
-    async def _stubbornly(self, reports: Sequence[Report], *, lost: bool) -> Mapping[int, Recorded]:
+    async def _write_until_answered(
+        self, completions: Sequence[Completion], *, lost: bool
+    ) -> tuple[Mapping[int, Recorded], Collection[int]]:
         while True:
             try:
-                return await self._store.complete(self._tenure.term, reports)
+                return await self._store.complete(self._authority.term, completions), ()
             except StoreUnavailable:
                 await asyncio.sleep(RETRY_SECONDS[0])
 
@@ -188,6 +202,7 @@ PLANTED = {
     "every loss is clean": (Parts(election=EveryLossIsClean), "G1"),
     "any process may answer": (Parts(link=AnyProcessMayAnswer), "G1"),
     "loss is not told": (Parts(election=LossIsNotTold), "order"),
+    "loss is told once": (Parts(election=LossIsToldOnce), "order"),
     "app may be dead": (Parts(election=AppMayBeDead), "G9"),
     "no fence": (Parts(server=NoFence), "G3"),
     "epochs merely count": (Parts(server=EpochsMerelyCount), "G2"),

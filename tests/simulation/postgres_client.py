@@ -1,13 +1,13 @@
 """The sidecar's ends of the modelled Postgres: a connection, and the lock session on one.
 
-`ModelLock` fits the port `sidecar.election.LockSession` and behaves as `LeaderLock` does: one round
-trip per statement, an error at once after `hang_up`, a deadline of its own on everything.
+`ModelLock` fits the port `sidecar.election.elector.LockSession` and behaves as `LeaderLock` does:
+one round trip per statement, an error at once after `hang_up`, a deadline of its own on everything.
 """
 
 import asyncio
 from typing import Any
 
-from sidecar.model.election_words import Done, Release, Result, Statement, Timers
+from sidecar.model.election_types import Done, Release, Result, Statement, Timers
 from sidecar.model.errors import AnswerLost, SidecarError, StoreUnavailable
 from tests.simulation.loop import Process
 from tests.simulation.postgres_model import (

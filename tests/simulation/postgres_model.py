@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
-from sidecar.model.election_words import (
+from sidecar.model.election_types import (
     Backend,
     Beat,
     Blocked,
@@ -311,7 +311,7 @@ class Server:
         if self._locked_seconds(group_id):
             self.world.note("blocked", group=group_id, runner=session.client.runner_id)
             return Blocked()
-        epoch = self.next_epoch(max(found.epoch, takeover.above))
+        epoch = self.next_epoch(max(found.epoch, takeover.highest_epoch_seen))
         beat = Beat(epoch, found.beat.sequence + 1, self.timeline)
         runner_id = session.client.runner_id
         self._commit(group_id, Row(epoch, runner_id, False, self.timeline, beat))

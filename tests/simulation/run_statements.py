@@ -5,32 +5,31 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from sidecar.model.errors import Fenced
-from sidecar.model.ledger import (
-    Cancellation,
-    Claim,
-    Contender,
-    Recorded,
-    Redelivered,
-    Report,
-    Step,
-    StoredStep,
-)
 from sidecar.model.overlap import Overlap
-from sidecar.model.retry import RetryPolicy
 from sidecar.model.run import (
-    DELIVERIES_MAX,
     Checkpoint,
-    Delivery,
     Limits,
     Outcome,
+    Run,
     RunKind,
     RunRef,
     RunState,
     idempotency_key,
 )
+from sidecar.model.run_records import (
+    Cancellation,
+    Claim,
+    Completion,
+    Contender,
+    Recorded,
+    Redelivered,
+    Step,
+    StoredStep,
+)
 from sidecar.model.schedule import CatchUp, CatchUpPolicy, SkipReason
 from sidecar.model.term import Term
-from tests.simulation.tables import CLUSTER, Execution, Run, Tables
+from sidecar.model.verdict import DELIVERIES_MAX
+from tests.simulation.tables import CLUSTER, Execution, RunRow, Tables
 
 _DUE = (RunState.QUEUED, RunState.WAITING)
 _CONTENDERS_MAX = 20
@@ -62,7 +61,7 @@ class RunStatements:
             self._wrote(term)
         return Redelivered(len(changed), tuple(_recorded(r) for r in changed if r.outcome))
 
-    def _strays(self, term: Term) -> Iterator[Run]:
+    def _strays(self, term: Term) -> Iterator[RunRow]:
         """Left behind in a group that nobody leads, by schedules of this one, or retired ones."""
         for run in self._db.live(None, RunState.RUNNING, *_DUE):
             epoch = self._db.vacant(run.group_id) if run.group_id != term.group_id else None
@@ -71,7 +70,7 @@ class RunStatements:
                 if here or self._is_retired(run):
                     yield run
 
-    def _taken_back(self, run: Run, term: Term) -> Run:
+    def _taken_back(self, run: RunRow, term: Term) -> RunRow:
         now, running = self._db.now, run.state is RunState.RUNNING
         old = run.epoch < term.epoch or run.group_id != term.group_id
         outcome = None
@@ -102,7 +101,7 @@ class RunStatements:
         old = [run for run in queued if self._is_overdue(run, now)]
         return self._skipped(term, old, SkipReason.MISFIRE)
 
-    def _is_overdue(self, run: Run, now: datetime) -> bool:
+    def _is_overdue(self, run: RunRow, now: datetime) -> bool:
         """A tick that grew too old before it was begun."""
         if run.kind is not RunKind.SCHEDULE or run.attempt or run.backfill:
             return False
@@ -111,7 +110,7 @@ class RunStatements:
         policy = CatchUpPolicy(skip_if_older_than, CatchUp(definition.catch_up))
         return now - run.due_at > policy.age_max
 
-    def _is_retired(self, run: Run) -> bool:
+    def _is_retired(self, run: RunRow) -> bool:
         schedule = self._db.schedules.get(run.schedule_id)
         return schedule is not None and schedule.retired_at is not None
 
@@ -131,7 +130,7 @@ class RunStatements:
         deliveries = tuple(self._delivered(r, term, now) for r in chosen)
         return Claim(deliveries, now, next_due_at, contended, overdue=len(chosen) < len(taken))
 
-    def _delivered(self, run: Run, term: Term, now: datetime) -> Delivery:
+    def _delivered(self, run: RunRow, term: Term, now: datetime) -> Run:
         self._db.put_run(
             replace(
                 run,
@@ -142,8 +141,7 @@ class RunStatements:
             )
         )
         definition = self._db.schedules[run.schedule_id].definition
-        retry = definition.retry
-        return Delivery(
+        return Run(
             ref=RunRef(run.id, run.attempt + 1, term.epoch),
             kind=run.kind,
             name=run.name,
@@ -151,7 +149,7 @@ class RunStatements:
             scheduled_at=run.tick,
             idempotency_key=idempotency_key(CLUSTER, run.kind, run.name, run.id, run.tick),
             limits=Limits(
-                RetryPolicy(retry.attempts, retry.initial_seconds, retry.max_seconds),
+                definition.retry,
                 definition.timeout_seconds,
                 definition.skip_if_older_than_seconds,
             ),
@@ -189,12 +187,12 @@ class RunStatements:
         found = [r for r in self._db.live(term.group_id, *_DUE) if r.id in run_ids]
         return self._skipped(term, found, reason)
 
-    def _skipped(self, term: Term, runs: list[Run], reason: SkipReason) -> list[Recorded]:
+    def _skipped(self, term: Term, runs: list[RunRow], reason: SkipReason) -> list[Recorded]:
         if runs:
             self._wrote(term)
         return [_recorded(self.end(run, Outcome.SKIPPED, reason)) for run in runs]
 
-    def end(self, run: Run, outcome: Outcome, reason: SkipReason | None = None) -> Run:
+    def end(self, run: RunRow, outcome: Outcome, reason: SkipReason | None = None) -> RunRow:
         after = replace(
             run,
             state=RunState.ENDED,
@@ -220,33 +218,33 @@ class RunStatements:
         ]
 
     def complete(
-        self, term: Term, reports: Sequence[Report], *, with_state: bool = True
+        self, term: Term, completions: Sequence[Completion], *, with_state: bool = True
     ) -> dict[int, Recorded]:
         self.fence(term)
-        return self.accepted(term, reports, with_state=with_state)
+        return self.accepted(term, completions, with_state=with_state)
 
     def accepted(
-        self, term: Term, reports: Sequence[Report], *, with_state: bool
+        self, term: Term, completions: Sequence[Completion], *, with_state: bool
     ) -> dict[int, Recorded]:
         """Those of live attempts."""
         accepted = {}
-        for report in reports:
-            run = self._db.runs.get(report.delivery.ref.run_id)
-            if run and self.is_live(run, report.delivery.ref, term):
+        for completion in completions:
+            run = self._db.runs.get(completion.run.ref.run_id)
+            if run and self.is_live(run, completion.run.ref, term):
                 self._wrote(term)
-                self._db.auditor.accepted(run, report.delivery.ref, report.delivery.state_key)
-                accepted[run.id] = _recorded(self._completed(run, report))
-                self._count_state(report)
+                self._db.auditor.accepted(run, completion.run.ref, completion.run.state_key)
+                accepted[run.id] = _recorded(self._completed(run, completion))
+                self._count_state(completion)
                 if with_state:
-                    self.keep_state(report)
+                    self.keep_state(completion)
         return accepted
 
-    def is_live(self, run: Run, ref: RunRef, term: Term) -> bool:
+    def is_live(self, run: RunRow, ref: RunRef, term: Term) -> bool:
         live = run.state is RunState.RUNNING and run.attempt == ref.attempt
         return live and run.epoch == term.epoch
 
-    def _completed(self, run: Run, report: Report) -> Run:
-        now, verdict = self._db.now, report.verdict
+    def _completed(self, run: RunRow, completion: Completion) -> RunRow:
+        now, verdict = self._db.now, completion.verdict
         asked = run.cancel_reason is not None or self._is_retired(run)
         stopped = verdict.outcome is None and asked
         outcome = Outcome.SKIPPED if stopped else verdict.outcome
@@ -270,7 +268,7 @@ class RunStatements:
         self._remember(after, now)
         return after
 
-    def _remember(self, run: Run, now: datetime) -> None:
+    def _remember(self, run: RunRow, now: datetime) -> None:
         key = (run.kind.entity_type, run.name)
         known = self._db.executions.get(key, Execution())
         success = now if run.outcome is Outcome.SUCCEEDED else None
@@ -284,20 +282,20 @@ class RunStatements:
             ),
         )
 
-    def keep_state(self, report: Report) -> None:
-        if report.verdict.state is not None:
-            self._db.put(self._db.states, report.delivery.state_key, report.verdict.state)
+    def keep_state(self, completion: Completion) -> None:
+        if completion.verdict.state is not None:
+            self._db.put(self._db.states, completion.run.state_key, completion.verdict.state)
 
-    def _count_state(self, report: Report) -> None:
+    def _count_state(self, completion: Completion) -> None:
         """For the judge, not for the product."""
-        key = report.delivery.state_key
-        if report.verdict.state is not None:
+        key = completion.run.state_key
+        if completion.verdict.state is not None:
             count = self._db.state_writes.get(key, 0)
             self._db.put(self._db.state_writes, key, count + 1)
 
-    def landed(self, reports: Sequence[Report]) -> Mapping[int, Recorded]:
+    def find_lost_completions(self, completions: Sequence[Completion]) -> Mapping[int, Recorded]:
         found = {}
-        for ref in (report.delivery.ref for report in reports):
+        for ref in (completion.run.ref for completion in completions):
             run = self._db.runs.get(ref.run_id)
             if run is None or run.epoch != ref.epoch:
                 continue
@@ -309,7 +307,7 @@ class RunStatements:
 
     # ── operators ───────────────────────────────────────────────────────────────────────────────
 
-    def get(self, run_id: int) -> Run:
+    def get(self, run_id: int) -> RunRow:
         return self._db.runs[run_id]
 
     def cancel(self, run_id: int) -> bool:
@@ -347,14 +345,14 @@ class RunStatements:
 
     # ── singletons, and what a run keeps ────────────────────────────────────────────────────────
 
-    def start_singleton(self, term: Term, name: str) -> Delivery:
+    def start_singleton(self, term: Term, name: str) -> Run:
         self.fence(term)
         self._wrote(term)
         now = self._db.now
         for run in self._db.live(term.group_id, RunState.RUNNING):
             if run.kind is RunKind.SINGLETON and run.name == name and run.epoch <= term.epoch:
                 self.end(run, Outcome.FAILED)
-        born = Run(
+        born = RunRow(
             self._db.next_id(),
             term.group_id,
             RunKind.SINGLETON,
@@ -370,7 +368,7 @@ class RunStatements:
         )
         self._db.put_run(born)
         self._remember(born, now)
-        return Delivery(
+        return Run(
             ref=RunRef(born.id, 1, term.epoch),
             kind=born.kind,
             name=name,
@@ -420,7 +418,7 @@ class RunStatements:
         return self._db.states.get(key, b"0")
 
 
-def _contender(run: Run, busy: list[Run]) -> Contender:
+def _contender(run: RunRow, busy: list[RunRow]) -> Contender:
     others = [r for r in busy if r.schedule_id == run.schedule_id and r.id != run.id]
     return Contender(
         run_id=run.id,
@@ -434,7 +432,7 @@ def _contender(run: Run, busy: list[Run]) -> Contender:
     )
 
 
-def _recorded(run: Run) -> Recorded:
+def _recorded(run: RunRow) -> Recorded:
     return Recorded(run.id, run.kind, run.state, run.outcome, run.reason, 0.0, run.finished_at)
 
 

@@ -10,15 +10,17 @@ from contextlib import suppress
 from functools import partial
 from typing import Protocol
 
-from sidecar.appwatch import AppWatch
-from sidecar.election import Elector
-from sidecar.leadership import Leadership
+from sidecar.election.app_watch import AppWatch
+from sidecar.election.elector import Elector
+from sidecar.election.leadership import Leadership
+from sidecar.execution.authority import Authority
 from sidecar.model.election import Election
-from sidecar.model.election_words import RunnerSeen, Timers
-from sidecar.model.ledger import Recorded, Report
+from sidecar.model.election_types import RunnerSeen, Timers
 from sidecar.model.run import RunRef
-from sidecar.model.spreading import LOOK_AGAIN_SECONDS
+from sidecar.model.run_records import Completion, Recorded
+from sidecar.model.spreading import DISCOVERY_SECONDS
 from sidecar.model.term import LossReason
+from sidecar.model.unacknowledged import UnacknowledgedLosses
 from tests.simulation.apps import App, Ledger, ModelLink
 from tests.simulation.loop import Process
 from tests.simulation.postgres_client import ModelLock
@@ -45,7 +47,7 @@ class Registry(Protocol):
 class Bookkeeper(Ledger, Protocol):
     """Whoever judges what a sidecar does."""
 
-    def recorded(self, report: Report, recorded: Recorded) -> None: ...
+    def recorded(self, completion: Completion, recorded: Recorded) -> None: ...
     def step_kept(self, ref: RunRef, step: str, value: bytes) -> None: ...
     def steps_down(self, runner: "Runner", group: str) -> None: ...
 
@@ -108,21 +110,24 @@ class Runner:
         self.lock = ModelLock(process, self._server, self.database, self.timers)
         self.pool = ModelPool(process, self._server, self.pooled, self.timers.lease)
         self.hints = ModelHints(self._registry.notify)
+        losses = UnacknowledgedLosses()
         self.election = self.election_class(
             process.name,
             self.timers,
             self.world.random.random,
             campaign=self.campaign,
             rebalance=self.rebalance,
+            losses=losses,
+        )
+        self.elector = Elector(
+            self.election, self.lock, self.link, process.clock, takeover_sla=10.0
         )
         self.work = self._work()
         self.link.keep = self._keep
-        self.elector = Elector(
-            self.election, self.lock, self.link, self.work.lead, process.clock, takeover_sla=10.0
-        )
         self._watch = AppWatch(
             self.link,
             tuple(self._groups),
+            losses,
             process.clock,
             interval=1.0,
             failures_max=3,
@@ -138,22 +143,23 @@ class Runner:
             hints=self.hints,
             link=self.link,
             app_answers=lambda: self._watch.status.healthy,
-            others_ready=self._others_ready,
-            step_down=self._step_down,
-            trusted=lambda run: self.elector.trusts(run.group, run.ref.epoch),
-            refused=lambda run: self.elector.write_refused(run),
+            peers=self.elector,
+            authorities=self.elector.authorities,
             recorded=self._ledger.recorded,
             chance=self.world.random.random,
         )
         return Work(self.process, ports, workload.singletons)
 
-    def _others_ready(self) -> bool:
-        others = (r for r in self.election.runners if r.runner_id != self.process.name)
-        return any(r.campaigning for r in others)
+    async def _lead(self, authority: Authority) -> None:
+        revoke = authority.revoke
 
-    def _step_down(self, group: str) -> None:
-        self._ledger.steps_down(self, group)
-        self.elector.resign(group, LossReason.STALE)
+        def witnessed(reason: LossReason) -> None:
+            if reason is LossReason.STALE:
+                self._ledger.steps_down(self, authority.term.group)
+            revoke(reason)
+
+        authority.revoke = witnessed
+        await self.work.lead(authority)
 
     async def _keep(self, ref: RunRef, step: str, value: bytes) -> None:
         await self.work.runs.checkpoint(ref, step, value)
@@ -162,8 +168,8 @@ class Runner:
     def _process_spawn(self) -> None:
         process = self.process
         self._roots = [
-            process.spawn(self._watch.run(), "appwatch"),
-            process.spawn(self.elector.run(), "election"),
+            process.spawn(self._watch.run(), "app_watch"),
+            process.spawn(self.elector.run(while_leading=self._lead), "election"),
             process.spawn(self._join(), "join"),
             *(process.spawn(self._renew(group), "watch") for group in self._groups),
         ]
@@ -186,7 +192,7 @@ class Runner:
         self.process.call(self._begin_stop, hurry)
 
     def _begin_stop(self, hurry: bool) -> None:
-        self.elector.tell(lambda now: self.election.stop(now, hurry=hurry))
+        self.elector.handle(lambda now: self.election.stop(now, hurry=hurry))
         if not self.stopping:
             self.stopping = True
             self.process.spawn(self._stop(), "stop")
@@ -212,30 +218,30 @@ class Runner:
     # ── the steps beside the election ───────────────────────────────────────────────────────────
 
     async def _join(self) -> None:
-        tell = self.elector.tell
+        handle = self.elector.handle
         self._watch.on_change.append(self._app_changed)
-        tell(lambda now: self.election.join(self._groups, now))
+        handle(lambda now: self.election.join(self._groups, now))
         self._app_changed(self._watch.status.healthy)
         while True:
             self._campaign_changed.clear()
             if not self.database.black_holes and not self.database.refuses:
                 runners = self._registry.seen()
-                tell(partial(self.election.runners_seen, runners))
-            looking = self.election.looks_around(self.process.clock())
+                handle(partial(self.election.runners_seen, runners))
+            looking = self.election.discovering_peers(self.process.clock())
             with suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_AGAIN_SECONDS if looking else _REGISTRY_SECONDS):
+                async with asyncio.timeout(DISCOVERY_SECONDS if looking else _REGISTRY_SECONDS):
                     await self._campaign_changed.wait()
 
     def _app_changed(self, healthy: bool) -> None:
-        self.elector.tell(lambda now: self.election.app_is(healthy, now))
+        self.elector.handle(lambda now: self.election.app_health_changed(healthy, now))
         self._campaign_changed.set()
 
     def released(self, group_id: int) -> None:
         """The hint that a group was released has arrived."""
-        self.elector.tell(lambda now: self.election.released_elsewhere(group_id, now))
+        self.elector.handle(lambda now: self.election.released_elsewhere(group_id, now))
 
-    def asked_to_resign(self) -> None:
-        self.elector.tell(lambda _: self.election.asked_to_resign())
+    def resign_requested(self) -> None:
+        self.elector.handle(lambda _: self.election.resign_requested())
 
     async def _renew(self, group: str) -> None:
         """What the app's Leadership.Watch shows it."""

@@ -15,7 +15,7 @@ from typing import Any
 
 import structlog
 
-from sidecar.model.election_words import Phase
+from sidecar.model.election_types import Phase
 from sidecar.model.spreading import share
 from tests.simulation import faults
 from tests.simulation.cluster import Cluster, Parts

@@ -7,19 +7,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from sidecar.config.work import Schedule, Singleton
+from sidecar.model.definitions import Schedule, Singleton
 from sidecar.model.errors import Fenced
-from sidecar.model.health import Reading, Vitals
+from sidecar.model.health import Vitals, VitalsReading
 from sidecar.model.run import Outcome, RunKind, RunState
 from sidecar.model.schedule import SkipReason, TickPlan, timing_of
 from sidecar.model.stored_schedule import (
     Change,
     ClaimedTicks,
     DueTicks,
+    StoredSchedule,
     created,
 )
 from sidecar.model.term import Term
-from tests.simulation.tables import CLUSTER, Execution, Run, Segment, Stored, Tables
+from tests.simulation.tables import CLUSTER, Execution, RunRow, Segment, Tables
 
 
 class ScheduleStatements:
@@ -30,14 +31,14 @@ class ScheduleStatements:
         self._db.groups = groups
         self._singletons = singletons
 
-    def _group(self, stored: Stored) -> int:
+    def _group(self, stored: StoredSchedule) -> int:
         return self._db.group_id(stored)
 
     # ── ticks ───────────────────────────────────────────────────────────────────────────────────
 
     def upcoming(
         self, term: Term, horizon_seconds: float, limit: int
-    ) -> tuple[datetime, list[Stored]]:
+    ) -> tuple[datetime, list[StoredSchedule]]:
         now = self._db.now
         horizon = now + timedelta(seconds=horizon_seconds)
         found = [
@@ -48,7 +49,7 @@ class ScheduleStatements:
         ]
         return now, [s for _, _, s in sorted(found, key=lambda f: f[:2])[:limit]]
 
-    def claim_ticks(self, term: Term, due: Sequence[DueTicks[Schedule]]) -> ClaimedTicks:
+    def claim_ticks(self, term: Term, due: Sequence[DueTicks]) -> ClaimedTicks:
         self._fence(term)
         now = self._db.now
         moved: set[int] = set()
@@ -64,15 +65,15 @@ class ScheduleStatements:
         skipped = tuple((reason, count) for reason, count in made.items() if reason)
         return ClaimedTicks(now, frozenset(moved), skipped, made[None])
 
-    def is_ready(self, stored: Stored, ticks: DueTicks[Schedule], now: datetime) -> bool:
+    def is_ready(self, stored: StoredSchedule, ticks: DueTicks, now: datetime) -> bool:
         return self.is_unchanged(stored, ticks) and ticks.due_at <= now
 
-    def is_unchanged(self, stored: Stored, ticks: DueTicks[Schedule]) -> bool:
+    def is_unchanged(self, stored: StoredSchedule, ticks: DueTicks) -> bool:
         before = ticks.before
         unchanged = (stored.version, stored.watermark) == (before.version, before.watermark)
         return unchanged and stored.retired_at is None
 
-    def give_birth(self, stored: Stored, ticks: DueTicks[Schedule]) -> Counter[SkipReason | None]:
+    def give_birth(self, stored: StoredSchedule, ticks: DueTicks) -> Counter[SkipReason | None]:
         made: Counter[SkipReason | None] = Counter()
         for step, starts in zip(ticks.steps, ticks.starts, strict=True):
             if not self.has_tick(stored.name, step.first):
@@ -83,7 +84,7 @@ class ScheduleStatements:
     def has_tick(self, name: str, tick: datetime) -> bool:
         return self._db.has_tick(name, tick)
 
-    def move_on(self, stored: Stored, ticks: DueTicks[Schedule]) -> None:
+    def move_on(self, stored: StoredSchedule, ticks: DueTicks) -> None:
         after = ticks.after
         self._db.put_schedule(
             replace(
@@ -94,9 +95,11 @@ class ScheduleStatements:
             )
         )
 
-    def _insert(self, stored: Stored, step: TickPlan, due_at: datetime, **fields: object) -> Run:
+    def _insert(
+        self, stored: StoredSchedule, step: TickPlan, due_at: datetime, **fields: object
+    ) -> RunRow:
         now = self._db.now
-        run = Run(
+        run = RunRow(
             self._db.next_id(),
             self._group(stored),
             RunKind.SCHEDULE,
@@ -130,11 +133,11 @@ class ScheduleStatements:
         self._db.put_schedule(replace(stored, id=number, version=1, counted_from=now))
         self._db.segments[number] = (Segment(timing_of(definition, CLUSTER), stored.watermark),)
 
-    def get(self, name: str) -> Stored:
+    def get(self, name: str) -> StoredSchedule:
         return self._db.schedule(name)
 
     def change(
-        self, name: str, decide: Callable[[Stored, datetime], Change[Schedule] | None]
+        self, name: str, decide: Callable[[StoredSchedule, datetime], Change | None]
     ) -> None:
         now, stored = self._db.now, self._db.schedule(name)
         change = decide(stored, now)
@@ -149,14 +152,14 @@ class ScheduleStatements:
         self._move_runs(after)
         self._turn_page(after)
 
-    def _move_runs(self, after: Stored) -> None:
+    def _move_runs(self, after: StoredSchedule) -> None:
         """What has not begun, or waits, goes to the group of its schedule, and overlaps as it."""
         group_id, overlap = self._group(after), after.definition.overlap
         for run in self._db.live(None, RunState.QUEUED, RunState.WAITING):
             if run.schedule_id == after.id and (run.group_id, run.overlap) != (group_id, overlap):
                 self._db.put_run(replace(run, group_id=group_id, overlap=overlap))
 
-    def _turn_page(self, after: Stored) -> None:
+    def _turn_page(self, after: StoredSchedule) -> None:
         timing = timing_of(after.definition, CLUSTER)
         *older, last = self._db.segments[after.id]
         if timing != last.timing:
@@ -170,7 +173,7 @@ class ScheduleStatements:
         return self._insert(stored, step, now, kind=RunKind.TRIGGER).id
 
     def backfill(
-        self, name: str, decide: Callable[[Stored, datetime], Sequence[datetime]]
+        self, name: str, decide: Callable[[StoredSchedule, datetime], Sequence[datetime]]
     ) -> list[int]:
         """Only ticks without a row, not even one that they share."""
         stored, now = self._db.schedule(name), self._db.now
@@ -206,16 +209,16 @@ class ScheduleStatements:
                 self._db.put(self._db.executions, key, replace(known, heartbeat_at=now))
         return True
 
-    def vitals(self, groups: Sequence[str]) -> Reading:
+    def vitals(self, groups: Sequence[str]) -> VitalsReading:
         schedules = [
             self.schedule_vitals(s)
             for s in self._db.schedules.values()
             if s.definition.group in groups and s.retired_at is None
         ]
         singletons = [self._singleton_vitals(s) for s in self._singletons if s.group in groups]
-        return Reading(self._db.now, (*singletons, *schedules))
+        return VitalsReading(self._db.now, (*singletons, *schedules))
 
-    def schedule_vitals(self, stored: Stored) -> Vitals:
+    def schedule_vitals(self, stored: StoredSchedule) -> Vitals:
         signs = self._db.executions.get(("schedule", stored.name), Execution())
         return Vitals(
             kind="schedule",

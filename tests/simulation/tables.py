@@ -10,20 +10,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-from sidecar.config.work import Schedule
 from sidecar.model.run import Checkpoint, Outcome, RunKind, RunRef, RunState
 from sidecar.model.schedule import SkipReason, Timing
 from sidecar.model.stored_schedule import StoredSchedule
 from sidecar.model.term import Term
 
-Stored = StoredSchedule[Schedule]
 CLUSTER = "sim"
 _LOG_MAX = 4000
 _NO_ROW = object()
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunRow:
     """A row of `run`."""
 
     id: int
@@ -73,10 +71,10 @@ class Segment:
 class Auditor(Protocol):
     """Whoever judges what is committed."""
 
-    def run_changed(self, before: Run | None, after: Run, now: datetime) -> None: ...
-    def schedule_changed(self, before: Stored, after: Stored) -> None: ...
+    def run_changed(self, before: RunRow | None, after: RunRow, now: datetime) -> None: ...
+    def schedule_changed(self, before: StoredSchedule, after: StoredSchedule) -> None: ...
     def written(self, group_id: int, epoch: int) -> None: ...
-    def accepted(self, run: Run, ref: RunRef, state_key: str) -> None: ...
+    def accepted(self, run: RunRow, ref: RunRef, state_key: str) -> None: ...
 
 
 class Tables:
@@ -94,9 +92,9 @@ class Tables:
         auditor: Auditor,
     ) -> None:
         self.groups: dict[str, int] = {}  # ids by name
-        self.schedules: dict[int, Stored] = {}
+        self.schedules: dict[int, StoredSchedule] = {}
         self.segments: dict[int, tuple[Segment, ...]] = {}
-        self.runs: dict[int, Run] = {}
+        self.runs: dict[int, RunRow] = {}
         self.states: dict[str, bytes] = {}
         self.births: dict[tuple[str, datetime], int] = {}  # rows ever made for a tick
         self.state_writes: dict[str, int] = {}  # how many reports with a state were accepted
@@ -108,7 +106,7 @@ class Tables:
         self._stands = stands
         self.vacant = vacant
         self._log: deque[tuple[float, dict[Any, Any], Any, Any]] = deque(maxlen=_LOG_MAX)
-        self._live: dict[int, Run] = {}
+        self._live: dict[int, RunRow] = {}
         self._ticks: dict[tuple[str, datetime], int] = {}
         self._last_id = 0
 
@@ -121,7 +119,7 @@ class Tables:
 
     # ── reading ─────────────────────────────────────────────────────────────────────────────────
 
-    def live(self, group_id: int | None, *states: RunState) -> list[Run]:
+    def live(self, group_id: int | None, *states: RunState) -> list[RunRow]:
         """The runs of a group, or of all, that have not ended and are in one of these states."""
         found = (r for r in self._live.values() if r.state in states)
         return [r for r in found if group_id in (None, r.group_id)]
@@ -130,10 +128,10 @@ class Tables:
         """The unique index of (name, tick)."""
         return (name, tick) in self._ticks
 
-    def group_id(self, stored: Stored) -> int:
+    def group_id(self, stored: StoredSchedule) -> int:
         return self.groups[stored.definition.group]
 
-    def schedule(self, name: str) -> Stored:
+    def schedule(self, name: str) -> StoredSchedule:
         return next(s for s in self.schedules.values() if s.name == name)
 
     # ── writing ─────────────────────────────────────────────────────────────────────────────────
@@ -142,13 +140,13 @@ class Tables:
         self._log.append((self._seconds(), table, key, table.get(key, _NO_ROW)))
         table[key] = row
 
-    def put_schedule(self, stored: Stored) -> None:
+    def put_schedule(self, stored: StoredSchedule) -> None:
         before = self.schedules.get(stored.id)
         self.put(self.schedules, stored.id, stored)
         if before:
             self.auditor.schedule_changed(before, stored)
 
-    def put_run(self, run: Run) -> None:
+    def put_run(self, run: RunRow) -> None:
         before = self.runs.get(run.id)
         self.put(self.runs, run.id, run)
         if run.state is RunState.ENDED:

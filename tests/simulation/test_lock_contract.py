@@ -18,7 +18,7 @@ from sidecar.adapters.postgres.database import Database
 from sidecar.adapters.postgres.leader_lock import LeaderLock
 from sidecar.adapters.postgres.membership import Membership
 from sidecar.adapters.postgres.migrate import migrate
-from sidecar.model.election_words import (
+from sidecar.model.election_types import (
     Backend,
     Inspect,
     Inspected,
@@ -206,7 +206,7 @@ async def _gone(
         "SELECT 1 FROM pg_stat_activity"
         " WHERE pid = %s AND (state_change = %s::timestamptz) IS NOT FALSE"
     )
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while await (await watcher.execute(alive, (pid, changed_at))).fetchone():  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 

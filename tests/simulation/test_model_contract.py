@@ -11,16 +11,24 @@ from typing import Any
 
 import pytest
 
-from sidecar.config.work import Retry, Schedule, Singleton
-from sidecar.model.ledger import Report, Step
-from sidecar.model.run import Delivery, Outcome, RunKind, RunRef, Verdict
+from sidecar.model.definitions import Retry, Schedule, Singleton
+from sidecar.model.run import Outcome, Run, RunKind, RunRef
+from sidecar.model.run_records import Completion, Step
 from sidecar.model.schedule import SkipReason, timing_of
-from sidecar.model.stored_schedule import DueTicks, due_ticks, paused, resumed, updated
+from sidecar.model.stored_schedule import (
+    DueTicks,
+    StoredSchedule,
+    due_ticks,
+    paused,
+    resumed,
+    updated,
+)
 from sidecar.model.term import Term
+from sidecar.model.verdict import Verdict
 from tests.integration.runs_lab import Lab, laboratory
 from tests.simulation.planted import AnyAttemptMayComplete
 from tests.simulation.run_statements import RunStatements
-from tests.simulation.tables import CLUSTER, Stored
+from tests.simulation.tables import CLUSTER
 from tests.simulation.twins import Twin, Twins
 
 _STATEMENTS = 150
@@ -81,7 +89,7 @@ class _Session:
         self._random = chance
         self._terms: list[Term] = []
         self._claimed: list[dict[str, Any]] = []  # deliveries, told: runs by number
-        self._old: list[Stored] = []
+        self._old: list[StoredSchedule] = []
         self._history: list[str] = []
 
     async def begin(self) -> None:
@@ -105,7 +113,7 @@ class _Session:
         assert model_tables == real_tables, f"{self._history[-5:]}"
         self.answered += not isinstance(real, str)
         if name.startswith("claim ") and isinstance(real, dict):
-            self._claimed += real["deliveries"]
+            self._claimed += real["runs"]
 
     def _menu(self) -> Sequence[Callable[[], tuple[str, Call]]]:
         often = (self._claim, self._complete, self._ticks)
@@ -133,7 +141,7 @@ class _Session:
     def _name(self) -> str:
         return self._random.choice(_SCHEDULES).name
 
-    def _stored(self) -> Stored:
+    def _stored(self) -> StoredSchedule:
         return self._random.choice([*self._twins._tables.schedules.values()])
 
     def _state(self) -> bytes:
@@ -160,7 +168,7 @@ class _Session:
     def _complete(self) -> tuple[str, Call]:
         term, reports = self._term(), self._reports()
         return f"complete {term.epoch} {reports}", lambda t: t.runs.complete(
-            term, [Report(_delivery(t, each), verdict) for each, verdict in reports]
+            term, [Completion(_delivery(t, each), verdict) for each, verdict in reports]
         )
 
     def _complete_old(self) -> tuple[str, Call]:
@@ -171,13 +179,13 @@ class _Session:
             return self._claim()
         each, term = old[-1], self._terms[-1]
         return f"complete late {each}", lambda t: t.runs.complete(
-            term, [Report(_delivery(t, each), _VERDICTS[-1])]
+            term, [Completion(_delivery(t, each), _VERDICTS[-1])]
         )
 
     def _landed(self) -> tuple[str, Call]:
         reports = self._reports()
-        return f"landed {reports}", lambda t: t.runs.landed(
-            [Report(_delivery(t, each), verdict) for each, verdict in reports]
+        return f"landed {reports}", lambda t: t.runs.find_lost_completions(
+            [Completion(_delivery(t, each), verdict) for each, verdict in reports]
         )
 
     def _requeue(self) -> tuple[str, Call]:
@@ -223,7 +231,7 @@ class _Session:
         """Of one run, or of several of an epoch at once."""
         if not self._claimed:
             return self._contended()
-        last = [_ref(delivery) for delivery in self._claimed[-4:]]
+        last = [_ref(run) for run in self._claimed[-4:]]
         first = self._random.choice(range(len(last)))
         refs = {ref.run_id: ref for ref in last[first:] if ref.epoch == last[first].epoch}.values()
         step = self._random.choice(("charge", "mail"))
@@ -250,7 +258,7 @@ class _Session:
         ticks = due_ticks(stored, timing_of(stored.definition, CLUSTER), datetime.now(UTC) + ahead)
         if ticks and self._random.random() < 0.5:  # Decided long ago, when they were not old.
             ticks = replace(ticks, steps=tuple(replace(s, reason=None) for s in ticks.steps))
-        due: list[DueTicks[Schedule]] = [ticks] if ticks else []
+        due: list[DueTicks] = [ticks] if ticks else []
         return f"ticks {term.epoch} {due}", lambda t: t.schedules.claim_ticks(term, due)
 
     def _pause(self) -> tuple[str, Call]:
@@ -322,12 +330,12 @@ class _Session:
         return f"get {name}", get
 
 
-def _ref(delivery: dict[str, Any]) -> RunRef:
-    return RunRef(**delivery["ref"])
+def _ref(run: dict[str, Any]) -> RunRef:
+    return RunRef(**run["ref"])
 
 
-def _delivery(twin: Twin, told: dict[str, Any]) -> Delivery:
-    return Delivery(
+def _delivery(twin: Twin, told: dict[str, Any]) -> Run:
+    return Run(
         ref=twin.ref(_ref(told)),
         kind=RunKind(told["kind"]),
         name=told["name"],
@@ -346,7 +354,7 @@ async def _count(call: Awaitable[list[int]]) -> int:
     return len(await call)
 
 
-def _known(stored: Stored) -> tuple[Any, ...]:
+def _known(stored: StoredSchedule) -> tuple[Any, ...]:
     """What a leader reads of a schedule; a watermark may be the moment of a change."""
     watermark = stored.watermark if stored.watermark.minute in (0, 17) else None
     timing = (stored.next_tick, stored.next_due_at if not stored.paused else None)

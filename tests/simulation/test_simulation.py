@@ -8,15 +8,20 @@ import sys
 import pytest
 
 from tests.simulation.cluster import Parts
+from tests.simulation.found_at import seeds
 from tests.simulation.planted import NoFence
 from tests.simulation.scenario import SEEDS, simulate
 from tests.simulation.takeover import CLEAN, FAULTS, measure
 
 _SLICES = 25  # none of them near the time limit of a test, on a busy machine either
+_IN_SHORT = 10  # of these parts are in `make test`, all in `make test-all`
+_PARTS = [
+    pytest.param(n, marks=[pytest.mark.deep] if n >= _IN_SHORT else []) for n in range(_SLICES)
+]
 _REPLAYED = range(5, 9)
 
 
-@pytest.mark.parametrize("part", range(_SLICES))
+@pytest.mark.parametrize("part", _PARTS)
 def test_guarantees_hold_under_faults(part: int) -> None:
     """G1 to G6, G8, G9: see `invariants.py` and `work_judge.py`.
 
@@ -29,10 +34,10 @@ def test_guarantees_hold_under_faults(part: int) -> None:
         redeliveries += report.redeliveries
         completions += report.completions
         assert not report.violations, f"seed {seed}: {report.violations[0]}"
-    seeds = SEEDS / _SLICES
-    assert takeovers > seeds, "a storm that never changes a leader proves nothing"
-    assert completions > 10 * seeds, "nor does one in which nothing is done"
-    assert redeliveries > seeds / 4, "or nothing is delivered again"
+    share = SEEDS / _SLICES
+    assert takeovers > share, "a storm that never changes a leader proves nothing"
+    assert completions > 10 * share, "nor does one in which nothing is done"
+    assert redeliveries > share / 4, "or nothing is delivered again"
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -64,6 +69,6 @@ def test_same_seed_gives_same_history() -> None:
 def test_failing_seed_is_replayed_with_its_failure() -> None:
     """What broke, when and how is the same again."""
     bug = Parts(server=NoFence)
-    found = next(r for seed in range(SEEDS) if (r := simulate(seed, parts=bug)).violations)
+    found = next(r for seed in seeds("no fence") if (r := simulate(seed, parts=bug)).violations)
     again = simulate(found.seed, parts=bug)
     assert (again.violations, again.trace_hash) == (found.violations, found.trace_hash)

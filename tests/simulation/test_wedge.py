@@ -7,7 +7,7 @@ import pytest
 
 from sidecar.health import switch
 from sidecar.model import health
-from sidecar.model.health import BackOff, Judgement, Reading, Watch
+from sidecar.model.health import BackOff, Judgement, VitalsReading, Watch
 from tests.simulation.wedge import Where, wedge
 
 _SEEDS = 3
@@ -33,7 +33,7 @@ def test_stepping_down_without_a_pause_is_found(monkeypatch: pytest.MonkeyPatch)
 def test_stepping_down_for_what_was_inherited_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """G10: a leader that had no chance to do better gives way to nobody."""
 
-    def judged(watch: Watch, reading: Reading, now: datetime, seconds: float) -> Judgement:
+    def judged(watch: Watch, reading: VitalsReading, now: datetime, seconds: float) -> Judgement:
         judgement = health.judged(watch, reading, now, seconds)
         return replace(judgement, own=judgement.stale)
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 
 from sidecar.adapters.postgres.heartbeats import Heartbeats
 from sidecar.adapters.postgres.run_records import PostgresRunRecords
-from sidecar.config.work import Schedule, Singleton
+from sidecar.model.definitions import Schedule, Singleton
 from sidecar.model.errors import SidecarError
 from sidecar.model.run import RunRef
 from sidecar.model.schedule import timing_of
@@ -21,7 +21,7 @@ from sidecar.model.term import Term
 from tests.integration.runs_lab import Lab
 from tests.simulation.run_statements import RunStatements
 from tests.simulation.schedule_statements import ScheduleStatements
-from tests.simulation.tables import CLUSTER, Run, Segment, Tables
+from tests.simulation.tables import CLUSTER, RunRow, Segment, Tables
 from tests.simulation.work_client import ModelPool, ModelRuns, ModelSchedules
 
 T = TypeVar("T")
@@ -181,7 +181,7 @@ async def _answer(twin: Twin, call: Callable[[Twin], Any]) -> Any:
         return error
 
 
-def _modelled(run: Run) -> dict[str, Any]:
+def _modelled(run: RunRow) -> dict[str, Any]:
     row = {key: getattr(run, key) for key in _ROW}
     row = {key: value.value if isinstance(value, Enum) else value for key, value in row.items()}
     whole = {field.name: getattr(run, field.name) for field in fields(run)}

@@ -1,24 +1,25 @@
-"""What a leader does, wired as `sidecar/app/work.py` wires it: all of it is the real code."""
+"""What a leader does, wired as `sidecar/app/leader_work.py` does it: all of it is the real code."""
 
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from sidecar.callback import Callback
-from sidecar.config.work import Singleton
-from sidecar.dispatch.completions import Completions
-from sidecar.dispatch.dispatcher import Dispatcher, Tools
-from sidecar.dispatch.runs import Runs
-from sidecar.dispatch.slots import Slots
-from sidecar.health.switch import DeadMansSwitch
+from sidecar.execution.announcer import Announcer
+from sidecar.execution.authority import Authorities, Authority
+from sidecar.execution.calls import CallPerRun
+from sidecar.execution.pipeline import Executions, Pipeline
+from sidecar.execution.runs import Runs
+from sidecar.execution.slots import Slots
+from sidecar.health.switch import DeadMansSwitch, Peers
 from sidecar.model.breaker import Breaker
-from sidecar.model.ledger import Recorded, Report
-from sidecar.model.run import Delivery, Refused
-from sidecar.model.term import Tenure
+from sidecar.model.definitions import Singleton
+from sidecar.model.run_records import Completion, Recorded
 from sidecar.scheduling.catalogue import Schedules
+from sidecar.scheduling.dispatcher import Dispatcher
 from sidecar.scheduling.ticker import Ticker
 from sidecar.singletons import Singletons
+from tests.lab.execution import Connected
 from tests.simulation.apps import ModelLink
 from tests.simulation.loop import Process
 from tests.simulation.settings import HEARTBEAT_SECONDS, STALE_SECONDS
@@ -37,11 +38,9 @@ class Ports:
     hints: ModelHints
     link: ModelLink
     app_answers: Callable[[], bool]
-    others_ready: Callable[[], bool]
-    step_down: Callable[[str], None]
-    trusted: Callable[[Delivery], bool]
-    refused: Refused
-    recorded: Callable[[Report, Recorded], None]
+    peers: Peers
+    authorities: Authorities
+    recorded: Callable[[Completion, Recorded], None]
     chance: Callable[[], float]
 
 
@@ -50,49 +49,47 @@ class Work:
 
     def __init__(self, process: Process, ports: Ports, singletons: Sequence[Singleton]) -> None:
         self.schedules = ports.schedules
-        callback = Callback(ports.link, ports.runs, ports.runs, trusted=ports.trusted)
-        self.runs = Runs(cast(Any, ports.runs), ports.hints, refused=ports.refused)
+        self.runs = Runs(cast(Any, ports.runs), ports.hints, authorities=ports.authorities)
         self.catalogue = Schedules(cast(Any, ports.schedules), ports.hints, cluster=CLUSTER)
         self.switch = DeadMansSwitch(
             ports.schedules,
             heartbeat_seconds=HEARTBEAT_SECONDS,
             stale_after_seconds=STALE_SECONDS,
             app_answers=ports.app_answers,
-            others_ready=ports.others_ready,
-            step_down=ports.step_down,
+            peers=ports.peers,
             clock=process.clock,
         )
 
-        def recorded(report: Report, result: Recorded) -> None:
-            self.switch.recorded(report, result)
-            ports.recorded(report, result)
+        def recorded(completion: Completion, result: Recorded) -> None:
+            self.switch.recorded(completion, result)
+            ports.recorded(completion, result)
 
+        self._pipeline = Pipeline(
+            app=CallPerRun(Connected(ports.link)),
+            loader=ports.runs,
+            store=ports.runs,
+            announcer=Announcer(health=recorded),
+            breaker=Breaker(5, 2.0),
+            slots=Slots(_SLOTS),
+            chance=ports.chance,
+        )
         self._dispatcher = Dispatcher(
-            Tools(
-                store=ports.runs,
-                callback=callback,
-                hints=ports.hints,
-                breaker=Breaker(5, 2.0),
-                slots=Slots(_SLOTS),
-                chance=ports.chance,
-                boottime=process.clock,
-                recorded=recorded,
-            )
+            ports.runs, ports.hints, boottime=process.clock, chance=ports.chance
         )
         self._ticker = Ticker(
             ports.schedules, ports.hints, cluster=CLUSTER, queued=self._dispatcher.wake
         )
-        self._singletons = Singletons(
-            singletons,
-            ports.runs,
-            callback,
-            lambda tenure: Completions(ports.runs, tenure),
-            recorded=recorded,
-        )
+        self._singletons = Singletons(singletons, ports.runs)
 
-    async def lead(self, tenure: Tenure) -> None:
+    async def lead(self, authority: Authority) -> None:
+        async with self._pipeline.open(authority) as executions:
+            await self._lead(authority, executions)
+
+    async def _lead(self, authority: Authority, executions: Executions) -> None:
+        runs = self._dispatcher.lead(authority, executions)
+        singletons = self._singletons.lead(authority, executions)
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._ticker.lead(tenure), name="work.ticks")
-            tasks.create_task(self._dispatcher.lead(tenure), name="work.runs")
-            tasks.create_task(self._singletons.lead(tenure), name="work.singletons")
-            tasks.create_task(self.switch.watch(tenure), name="work.switch")
+            tasks.create_task(self._ticker.lead(authority), name="work.ticks")
+            tasks.create_task(runs, name="work.runs")
+            tasks.create_task(singletons, name="work.singletons")
+            tasks.create_task(self.switch.watch(authority), name="work.switch")

@@ -10,29 +10,28 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any, TypeVar
 
-from sidecar.config.work import Schedule
 from sidecar.model.errors import AnswerLost, StoreUnavailable
-from sidecar.model.health import Reading
-from sidecar.model.ledger import (
+from sidecar.model.health import VitalsReading
+from sidecar.model.run import Checkpoint, Run, RunRef
+from sidecar.model.run_records import (
     Cancellation,
     Claim,
+    Completion,
     Contender,
     Recorded,
     Redelivered,
-    Report,
     Step,
     StoredStep,
 )
-from sidecar.model.run import Checkpoint, Delivery, RunRef
 from sidecar.model.schedule import SkipReason
-from sidecar.model.stored_schedule import ClaimedTicks, DueTicks
+from sidecar.model.stored_schedule import ClaimedTicks, DueTicks, StoredSchedule
 from sidecar.model.term import Term
 from tests.simulation.loop import Process
 from tests.simulation.postgres_client import Connection
 from tests.simulation.postgres_model import Call, Server
 from tests.simulation.run_statements import RunStatements
 from tests.simulation.schedule_statements import ScheduleStatements
-from tests.simulation.tables import Run, Stored
+from tests.simulation.tables import RunRow
 from tests.simulation.world import Link
 
 T = TypeVar("T")
@@ -110,7 +109,7 @@ class ModelPool:
 
 
 class ModelRuns:
-    """Fits dispatch's RunStore and RunRecords, the singletons' Store and the callback's ports."""
+    """Fits the ports of the dispatcher, the pipeline, the singletons and the Runs service."""
 
     def __init__(self, pool: ModelPool, statements: RunStatements) -> None:
         self._call = pool.call
@@ -143,20 +142,31 @@ class ModelRuns:
         """History is short here: nothing is old enough."""
         return 0
 
-    async def complete(self, term: Term, reports: Sequence[Report]) -> Mapping[int, Recorded]:
-        return await self._call(self._do.complete, term, reports)
+    async def complete(
+        self, term: Term, completions: Sequence[Completion]
+    ) -> Mapping[int, Recorded]:
+        return await self._call(self._do.complete, term, completions)
 
-    async def landed(self, reports: Sequence[Report]) -> Mapping[int, Recorded]:
-        return await self._call(self._do.landed, reports)
+    async def find_lost_completions(
+        self, completions: Sequence[Completion]
+    ) -> Mapping[int, Recorded]:
+        return await self._call(self._do.find_lost_completions, completions)
 
-    async def start_singleton(self, term: Term, name: str) -> Delivery:
+    async def still_running(self, completions: Sequence[Completion]) -> Collection[int]:
+        """No statement of the model leaves a lock behind: what was not written came too late."""
+        return ()
+
+    async def start_singleton(self, term: Term, name: str) -> Run:
         return await self._call(self._do.start_singleton, term, name)
 
     async def checkpoints(self, run_ids: Sequence[int]) -> Mapping[int, tuple[Checkpoint, ...]]:
         return await self._call(self._do.checkpoints, run_ids)
 
-    async def load(self, delivery: Delivery) -> bytes:
-        return await self._call(self._do.state, delivery.state_key)
+    def initial(self, run: Run) -> bytes | None:
+        return None
+
+    async def load(self, run: Run) -> bytes:
+        return await self._call(self._do.state, run.state_key)
 
     async def checkpoint(self, run: RunRef, step: str, value: bytes) -> StoredStep:
         return await self._call(self._do.checkpoint, run, step, value)
@@ -164,7 +174,7 @@ class ModelRuns:
     async def checkpoint_all(self, steps: Sequence[Step]) -> list[StoredStep | None]:
         return await self._call(self._do.checkpoint_all, steps)
 
-    async def get(self, run_id: int) -> Run:
+    async def get(self, run_id: int) -> RunRow:
         return await self._call(self._do.get, run_id)
 
     async def cancel(self, run_id: int, cause: str) -> bool:
@@ -185,27 +195,27 @@ class ModelSchedules:
 
     async def upcoming(
         self, term: Term, *, horizon_seconds: float, limit: int
-    ) -> tuple[datetime, list[Stored]]:
+    ) -> tuple[datetime, list[StoredSchedule]]:
         return await self._call(self._do.upcoming, term, horizon_seconds, limit)
 
-    async def claim_ticks(self, term: Term, due: Sequence[DueTicks[Schedule]]) -> ClaimedTicks:
+    async def claim_ticks(self, term: Term, due: Sequence[DueTicks]) -> ClaimedTicks:
         return await self._call(self._do.claim_ticks, term, due)
 
-    async def get(self, name: str) -> Stored:
+    async def get(self, name: str) -> StoredSchedule:
         return await self._call(self._do.get, name)
 
-    async def change(self, name: str, decide: Callable[[Stored, datetime], Any]) -> None:
+    async def change(self, name: str, decide: Callable[[StoredSchedule, datetime], Any]) -> None:
         await self._call(self._do.change, name, decide)
 
     async def trigger(self, name: str, *, payload: bytes | None, request_id: str | None) -> int:
         return await self._call(self._do.trigger, name)
 
     async def backfill(
-        self, name: str, decide: Callable[[Stored, datetime], Sequence[datetime]]
+        self, name: str, decide: Callable[[StoredSchedule, datetime], Sequence[datetime]]
     ) -> list[int]:
         return await self._call(self._do.backfill, name, decide)
 
-    async def read(self, groups: Sequence[str], limit: int = 0) -> Reading:
+    async def read(self, groups: Sequence[str], limit: int = 0) -> VitalsReading:
         reading = await self._call(self._do.vitals, groups)
         self.vitals_read_at = self._pool.world.now
         return reading
@@ -220,7 +230,10 @@ class Subscription:
     def __init__(self) -> None:
         self.event = asyncio.Event()
 
-    async def wait(self, timeout: float) -> bool:
+    def details(self) -> list[str]:
+        return []
+
+    async def wait(self, timeout: float | None = None) -> bool:
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 await self.event.wait()

@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from sidecar.callback import Invocation
-from sidecar.model.ledger import Recorded, Report
-from sidecar.model.run import Outcome, RunKind, RunRef, RunState, idempotency_key
-from tests.simulation.tables import CLUSTER, Run, Segment, Stored, Tables
+from sidecar.model.run import Outcome, Run, RunKind, RunRef, RunState, idempotency_key
+from sidecar.model.run_records import Completion, Recorded
+from sidecar.model.stored_schedule import StoredSchedule
+from tests.simulation.tables import CLUSTER, RunRow, Segment, Tables
 from tests.simulation.world import World
 
 _QUEUED, _RUNNING = RunState.QUEUED, RunState.RUNNING
@@ -35,7 +35,7 @@ _HEARD_SECONDS = 10.0
 _RETRIES = timedelta(seconds=20)
 
 
-def _is_moved(before: Run, after: Run) -> bool:
+def _is_moved(before: RunRow, after: RunRow) -> bool:
     """To the group of its schedule, while no leader has it."""
     return before.state in (_QUEUED, _WAITING) and after == replace(before, group_id=after.group_id)
 
@@ -59,7 +59,7 @@ class WorkJudge:
         self._delivered: dict[tuple[str, int], RunRef] = {}  # by key and attempt
         self._steps: dict[int, dict[str, tuple[int, bytes]]] = {}  # acknowledged, by run
         self._unheard: dict[RunRef, float] = {}
-        self._rows: dict[int, list[Run]] = {}  # of ticks, by schedule
+        self._rows: dict[int, list[RunRow]] = {}  # of ticks, by schedule
         self._moved: dict[int, datetime] = {}  # in this transaction: since when
         self._stated: set[str] = set()  # in this transaction: keys of states
 
@@ -68,7 +68,7 @@ class WorkJudge:
     def written(self, group_id: int, epoch: int) -> None:
         self._written(group_id, epoch)
 
-    def accepted(self, run: Run, ref: RunRef, state_key: str) -> None:
+    def accepted(self, run: RunRow, ref: RunRef, state_key: str) -> None:
         """An answer to this attempt is written, to the row that it finds."""
         self.completions += 1
         self._unheard[ref] = self._world.now
@@ -76,7 +76,7 @@ class WorkJudge:
         if (run.state, run.attempt, run.epoch) != (_RUNNING, ref.attempt, ref.epoch):
             self._world.violated(f"G4: the answer to {ref} is accepted for {run}")
 
-    def schedule_changed(self, before: Stored, after: Stored) -> None:
+    def schedule_changed(self, before: StoredSchedule, after: StoredSchedule) -> None:
         since = self._moved.get(after.id, before.watermark)
         self._moved[after.id] = min(since, before.watermark, after.watermark)
 
@@ -89,7 +89,7 @@ class WorkJudge:
         self._moved.clear()
         self._stated.clear()
 
-    def run_changed(self, before: Run | None, after: Run, now: datetime) -> None:
+    def run_changed(self, before: RunRow | None, after: RunRow, now: datetime) -> None:
         self._world.note("run", id=after.id, state=after.state.value, attempt=after.attempt)
         if before is None:
             self._born(after, now)
@@ -102,7 +102,7 @@ class WorkJudge:
         if after.state is _RUNNING and before.state is not _RUNNING:
             self._begun(before, after, now)
 
-    def _born(self, run: Run, now: datetime) -> None:
+    def _born(self, run: RunRow, now: datetime) -> None:
         if run.kind is not RunKind.SCHEDULE:
             return
         if (run.tick_last or run.tick) > now:
@@ -114,7 +114,7 @@ class WorkJudge:
         if births:
             self._world.violated(f"G4: a second row for {run.name} {run.tick}")
 
-    def _begun(self, before: Run, after: Run, now: datetime) -> None:
+    def _begun(self, before: RunRow, after: RunRow, now: datetime) -> None:
         if after.attempt != before.attempt + 1:
             self._world.violated(f"G5: attempt {after.attempt} follows {before.attempt}")
         if after.attempt == 1 and max(before.tick, before.due_at) > now:
@@ -137,19 +137,19 @@ class WorkJudge:
 
     # ── the apps ────────────────────────────────────────────────────────────────────────────────
 
-    def delivered(self, invocation: Invocation) -> None:
-        delivery, ref = invocation.delivery, invocation.delivery.ref
+    def delivered(self, claimed: Run) -> None:
+        ref = claimed.ref
         run = self.tables.runs.get(ref.run_id)
-        lost = run is None or _key(run) != delivery.idempotency_key or run.attempt < ref.attempt
+        lost = run is None or _key(run) != claimed.idempotency_key or run.attempt < ref.attempt
         if lost or (run and run.attempt == ref.attempt and run.epoch != ref.epoch):
             return  # A failover lost the claim that this came from.
         self.deliveries += 1
         self.redeliveries += ref.attempt > 1
-        place = (delivery.idempotency_key, ref.attempt)
+        place = (claimed.idempotency_key, ref.attempt)
         if place in self._delivered:
             self._world.violated(f"G5: {place} is delivered again")
         self._delivered[place] = ref
-        steps = {c.step: c.value for c in invocation.checkpoints}
+        steps = {c.step: c.value for c in claimed.checkpoints}
         for step, (attempt, value) in self._steps.get(ref.run_id, {}).items():
             if attempt < ref.attempt and steps.get(step) != value:
                 self._world.violated(f"G5: run {ref.run_id} comes without its step {step!r}")
@@ -161,8 +161,8 @@ class WorkJudge:
 
     # ── the sidecars ────────────────────────────────────────────────────────────────────────────
 
-    def recorded(self, report: Report, recorded: Recorded) -> None:
-        self._unheard.pop(report.delivery.ref, None)
+    def recorded(self, completion: Completion, recorded: Recorded) -> None:
+        self._unheard.pop(completion.run.ref, None)
 
     # ── now and then ────────────────────────────────────────────────────────────────────────────
 
@@ -229,7 +229,7 @@ class WorkJudge:
             )
 
 
-def _key(run: Run) -> str:
+def _key(run: RunRow) -> str:
     return idempotency_key(CLUSTER, run.kind, run.name, run.id, run.tick)
 
 
@@ -238,7 +238,7 @@ def _ticks(segments: tuple[Segment, ...], since: datetime, until: datetime) -> I
         yield from segment.timing.ticks(max(segment.after, since), segment.until or until)
 
 
-def _covered(ticks: list[datetime], rows: list[Run]) -> Iterator[datetime]:
+def _covered(ticks: list[datetime], rows: list[RunRow]) -> Iterator[datetime]:
     """The ticks that the rows stand for; a row that counts wrongly stands for others, too."""
     for run in rows:
         if run.tick_last is None:

@@ -5,12 +5,12 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
-from sidecar.config.work import Retry, Schedule, Singleton
+from sidecar.model.definitions import Retry, Schedule, Singleton
 from sidecar.model.run import Outcome
-from sidecar.model.stored_schedule import Change, resumed
+from sidecar.model.stored_schedule import Change, StoredSchedule, resumed
 from tests.simulation.run_statements import RunStatements
 from tests.simulation.schedule_statements import ScheduleStatements
-from tests.simulation.tables import CLUSTER, Run, Stored, Tables
+from tests.simulation.tables import CLUSTER, RunRow, Tables
 from tests.simulation.work import Work
 from tests.simulation.work_client import ModelRuns, ModelSchedules
 from tests.simulation.world import World
@@ -113,10 +113,10 @@ class Workload:
     def _retimed(self, definition: Schedule) -> Schedule:
         return replace(definition, every_seconds=self._world.random.choice(_EVERY_SECONDS))
 
-    def _runs(self, stored: Stored, outcome: Outcome | None) -> list[Run]:
+    def _runs(self, stored: StoredSchedule, outcome: Outcome | None) -> list[RunRow]:
         runs = self._tables.runs.values()
         return [r for r in runs if r.schedule_id == stored.id and r.outcome is outcome]
 
 
-def _resumed(stored: Stored, now: datetime) -> Change[Schedule]:
+def _resumed(stored: StoredSchedule, now: datetime) -> Change:
     return resumed(stored, CLUSTER, now)

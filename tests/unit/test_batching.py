@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from sidecar.batching import Batcher
-from sidecar.model.errors import InvalidArgument, LimitExceeded
+from sidecar.model.errors import InvalidArgument, LimitExceeded, NotStorable
 
 
 async def test_one_alone_goes_at_once() -> None:
@@ -114,3 +114,17 @@ async def test_one_that_gives_up_takes_nobody_along() -> None:
     tasks[1].cancel()
     gate.set()
     assert await tasks[2] == "c"
+
+
+async def test_a_value_that_cannot_be_stored_takes_no_other_with_it() -> None:
+    async def run(items: Sequence[str]) -> Sequence[str]:
+        await asyncio.sleep(0)
+        if "bad" in items:
+            raise NotStorable("not a value")
+        return items
+
+    batcher = Batcher(run, lanes=1)
+    items = ("alone", "a", "bad", "b")
+    answers = await asyncio.gather(*(batcher(item) for item in items), return_exceptions=True)
+    assert [isinstance(answer, NotStorable) for answer in answers] == [False, False, True, False]
+    assert answers[1::2] == ["a", "b"]

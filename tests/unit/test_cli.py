@@ -86,7 +86,7 @@ def test_wrong_arguments_end_with_two(arguments: list[str]) -> None:
         ),
         (
             ["status", "--address", NOT_UTF_8],
-            "baton: the API's address cannot be one",
+            "baton: the API's address is invalid",
         ),
         (
             ["conformance", "--app", "127.0.0.1:1", "--sidecar", "rubbish"],
@@ -139,7 +139,7 @@ def test_no_sidecar_there_is_one_clear_line(
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err == (
-        "baton: no sidecar answers at 127.0.0.1:1; is it running, and is --address right?\n"
+        "baton: no sidecar answers at 127.0.0.1:1; is it running, and is --address correct?\n"
     )
 
 

@@ -17,16 +17,15 @@ from sidecar.config import (
     Election,
     Log,
     Postgres,
-    Schedule,
     SecretSource,
     SecretUnreadable,
     Settings,
-    Singleton,
     load,
     reference,
     yaml_reader,
 )
 from sidecar.config.environment import variables
+from sidecar.model.definitions import Schedule, Singleton
 
 URL = "postgresql://baton:hunter2@db.example:5432/orders"
 EVERYTHING = """\
@@ -232,6 +231,21 @@ class TestEnvironment:
             "BATON_HTTP_PORT_9400_TCP_PROTO": "tcp",
         }
         assert load(None, environ, need_postgres=False) == Settings(cluster="a")
+
+    @pytest.mark.parametrize(
+        ("overlap", "warned"),
+        [("queue", True), ("skip", True), ("replace", True), ("allow", False)],
+    )
+    def test_catching_up_all_with_an_overlap_that_skips_is_a_warning(
+        self, tmp_path: Path, overlap: str, *, warned: bool
+    ) -> None:
+        file = tmp_path / "baton.yaml"
+        schedule = f"{{name: s, every: 1m, catch_up: all, overlap: {overlap}}}"
+        file.write_text(f"cluster: c\nschedules: [{schedule}]\n")
+        found = load(file, {}, need_postgres=False).warnings
+        assert [f"schedule s: overlap: {overlap} skips most" in each for each in found] == (
+            [True] if warned else []
+        )
 
     def test_near_misses_outside_of_our_sections_are_warnings(self) -> None:
         environ = {"BATON_CLUSTER": "a", "BATON_CLUSTERS": "b", "BATON_VERSION": "1"}

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from google.protobuf import descriptor_pb2
 from google.protobuf.descriptor import (
     Descriptor,
     EnumDescriptor,
@@ -83,6 +84,27 @@ def test_every_service_can_be_imported_under_the_sidecars_own_name() -> None:
         "AppCallback", "Leadership", "Singletons", "State", "Schedules", "Runs", "Deferreds", "Ids",
         "Operations",
     }  # fmt: skip
+
+
+def test_the_sidecar_and_the_client_share_one_copy_of_the_generated_code() -> None:
+    """The pool keeps one descriptor per .proto file, so one process may import both names."""
+    for name in FILES:
+        ours = importlib.import_module(f"sidecar._proto.baton.v1.{name}_pb2")
+        clients = importlib.import_module(f"baton.v1.{name}_pb2")
+        assert ours.DESCRIPTOR is clients.DESCRIPTOR
+        assert Path(ours.__file__ or "").samefile(clients.__file__ or "")
+
+
+def test_every_file_names_the_packages_of_its_generated_code() -> None:
+    """`buf breaking` cannot compare them yet: v0.1.0 has no such options."""
+    for name in FILES:
+        options = descriptor_pb2.FileOptions()
+        options.CopyFrom(file_descriptor(name).GetOptions())
+        assert options == descriptor_pb2.FileOptions(
+            go_package="github.com/baton-sidecar/baton/clients/go/batonv1",
+            java_package="dev.baton.v1",
+            java_multiple_files=True,
+        ), name
 
 
 def test_every_enum_begins_with_unspecified() -> None:
@@ -168,15 +190,26 @@ def test_a_fresh_copy_passes_the_check(copied: Path) -> None:
 
 
 def test_code_that_was_edited_added_or_lost_is_stale(copied: Path) -> None:
-    home = copied / "sidecar/_proto/baton/v1"
+    home = copied / "clients/python/baton/v1"
     edit(home / "ids_pb2_grpc.pyi", "class IdsStub:", "class IdsStubs:")
     (home / "left_pb2.py").write_text("")
-    (copied / "clients/python/baton/v1/runs_pb2.pyi").unlink()
+    (home / "runs_pb2.pyi").unlink()
     check = run(copied / "proto/generate", "--check")
     assert check.returncode == 1
     assert "-class IdsStubs:\n+class IdsStub:\n" in check.stdout
-    assert "generated from nothing: sidecar/_proto/baton/v1/left_pb2.py\n" in check.stdout
+    assert "generated from nothing: clients/python/baton/v1/left_pb2.py\n" in check.stdout
     assert "missing: clients/python/baton/v1/runs_pb2.pyi\n" in check.stdout
+
+
+def test_a_second_copy_in_place_of_the_link_is_stale(copied: Path) -> None:
+    link = copied / "sidecar/_proto/baton/v1"
+    link.unlink()
+    shutil.copytree(copied / "clients/python/baton/v1", link)
+    check = run(copied / "proto/generate", "--check")
+    assert check.returncode == 1
+    assert "not a link to ../../../clients/python/baton/v1: sidecar/_proto/baton/v1\n" in (
+        check.stdout
+    )
 
 
 def test_a_removed_field_breaks_the_newest_release(copied: Path) -> None:

@@ -7,9 +7,6 @@ import pytest
 
 from sidecar.model.deferred import (
     ERROR_BYTES_MAX,
-    NAME_BYTES_MAX,
-    TTL_SECONDS_MAX,
-    VALUE_BYTES_MAX,
     Deferred,
     DeferredState,
     check_create,
@@ -20,6 +17,7 @@ from sidecar.model.deferred import (
 )
 from sidecar.model.errors import InvalidArgument
 from sidecar.model.run import RunRef
+from sidecar.model.validation import TEXT_BYTES_MAX, TTL_SECONDS_MAX, VALUE_BYTES_MAX
 
 KEY, SALT = b"k" * 32, b"s" * 16
 TOKEN = token_of(KEY, SALT)
@@ -78,7 +76,7 @@ def test_create_names_the_field_that_cannot_be_right(
 
 
 def test_what_is_just_within_the_limits_passes() -> None:
-    check_create("n" * NAME_BYTES_MAX, RunRef(2**63 - 1, 2**31 - 1, 2**63 - 1), TTL_SECONDS_MAX)
+    check_create("n" * TEXT_BYTES_MAX, RunRef(2**63 - 1, 2**31 - 1, 2**63 - 1), TTL_SECONDS_MAX)
     completed(b"v" * VALUE_BYTES_MAX)
     failed("e" * ERROR_BYTES_MAX)
     failed("two\nlines")

@@ -1,4 +1,4 @@
-"""The verdict of the demo: every tick accounted for, every broken promise named."""
+"""The results of the demo: every tick is counted, every failed check is named."""
 
 from collections import Counter
 from dataclasses import replace
@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from sidecar.cli import demo
-from sidecar.cli.demo import refusal
-from sidecar.cli.demo.story import Timing, performed
-from sidecar.cli.demo.summary import Facts, Orders, Ticks, account, broken_promises, summary
-from sidecar.cli.demo.words import ORDER_STEPS, Run, Takeover
+from devtools import demo
+from devtools.demo import options_problem
+from devtools.demo.model import ORDER_STEPS, Run, Takeover
+from devtools.demo.scenario import Timing, steps_performed
+from devtools.demo.summary import Orders, Results, Ticks, count_ticks, failed_checks, summary
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 EVERY = timedelta(seconds=2)
@@ -26,48 +26,48 @@ def tick(seconds: float, outcome: str = "succeeded", **more: object) -> Run:
     return Run(1, "schedule", "report", at(seconds), state, outcome=outcome, **more)  # type: ignore[arg-type]
 
 
-def settled(*runs: Run, until: float = 6) -> Ticks:
-    return account(runs, every=EVERY, after=at(0), until=at(until))
+def counted(*runs: Run, until: float = 6) -> Ticks:
+    return count_ticks(runs, every=EVERY, after=at(0), until=at(until))
 
 
 def test_every_tick_after_the_creation_and_up_to_now_is_expected() -> None:
     """G4: the tick at the creation is not due; the one at the end is."""
-    ticks = settled(tick(2), tick(4), tick(6))
+    ticks = counted(tick(2), tick(4), tick(6))
     assert (ticks.expected, ticks.succeeded, ticks.lost) == (3, 3, 0)
 
 
 def test_a_tick_without_a_row_is_lost() -> None:
-    ticks = settled(tick(2), tick(6))
+    ticks = counted(tick(2), tick(6))
     assert (ticks.expected, ticks.lost) == (3, 1)
 
 
-def test_one_row_may_stand_for_several_skipped_ticks() -> None:
+def test_one_row_may_represent_several_skipped_ticks() -> None:
     skipped = tick(2, "skipped", reason="coalesced", ticks=2, last_scheduled_at=at(4))
-    ticks = settled(skipped, tick(6, started_at=at(9)))
+    ticks = counted(skipped, tick(6, started_at=at(9)))
     assert (ticks.skipped, ticks.succeeded, ticks.lost) == ({"coalesced": 2}, 1, 0)
-    assert ticks.latest_seconds == 3
+    assert ticks.max_late_seconds == 3
 
 
-def test_what_is_no_tick_or_not_yet_due_does_not_count() -> None:
+def test_triggers_and_ticks_not_yet_due_do_not_count() -> None:
     trigger = replace(tick(4), kind="trigger")
-    ticks = settled(tick(2), trigger, tick(8), tick(6, ""), until=7)
+    ticks = counted(tick(2), trigger, tick(8), tick(6, ""), until=7)
     assert (ticks.expected, ticks.succeeded, ticks.unfinished, ticks.lost) == (3, 1, 1, 1)
 
 
-GOOD = Facts(
+GOOD = Results(
     takeovers=[
         Takeover("crash", "default", "pod-1", "pod-2", 4.0),
         Takeover("hand-over", "default", "pod-2", "pod-3", 0.1),
     ],
-    ticks=Ticks(expected=3, succeeded=3, latest_seconds=4.0),
+    ticks=Ticks(expected=3, succeeded=3, max_late_seconds=4.0),
     counts=[5, 6, 20],
     orders=Orders(steps={9: Counter(ORDER_STEPS)}, moved=1),
     retried=1,
 )
 
 
-def test_nothing_is_broken_when_all_went_well() -> None:
-    assert broken_promises(GOOD) == []
+def test_no_check_fails_when_all_went_well() -> None:
+    assert failed_checks(GOOD) == []
     text = "\n".join(summary(GOOD))
     assert "3 ticks expected: 3 succeeded, 0 skipped, 0 lost" in text
     assert "5 -> 6 -> 20" in text
@@ -76,88 +76,90 @@ def test_nothing_is_broken_when_all_went_well() -> None:
 
 
 @pytest.mark.parametrize(
-    ("facts", "complaint"),
+    ("results", "complaint"),
     [
         (replace(GOOD, takeovers=GOOD.takeovers[:1]), "no takeover after the hand-over"),
         (replace(GOOD, takeovers=GOOD.takeovers[1:]), "no takeover after the crash"),
         (replace(GOOD, ticks=replace(GOOD.ticks, lost=2)), "2 ticks of report were lost"),
         (replace(GOOD, ticks=replace(GOOD.ticks, unfinished=1)), "1 ticks of report have no"),
         (replace(GOOD, ticks=replace(GOOD.ticks, failed=1)), "1 ticks of report failed"),
-        (replace(GOOD, counts=[5, 5, 20]), "did not go on counting: 5 -> 5 -> 20"),
+        (replace(GOOD, counts=[5, 5, 20]), "did not keep counting: 5 -> 5 -> 20"),
         (replace(GOOD, orders=Orders()), "no order was finished"),
         (replace(GOOD, orders=replace(GOOD.orders, unfinished=1)), "1 orders were not finished"),
-        (replace(GOOD, retried=0), "flaky job never succeeded"),
+        (replace(GOOD, retried=0), "no run of flaky succeeded after a failed attempt"),
     ],
 )
-def test_each_broken_promise_is_named(facts: Facts, complaint: str) -> None:
-    (problem,) = broken_promises(facts)
+def test_each_failed_check_is_named(results: Results, complaint: str) -> None:
+    (problem,) = failed_checks(results)
     assert complaint in problem
 
 
-def test_facts_are_settled_once_time_cannot_better_them() -> None:
-    assert GOOD.settled
-    assert not replace(GOOD, retried=0).settled
-    assert not replace(GOOD, orders=Orders(unfinished=1)).settled
+def test_results_are_finished_once_waiting_cannot_improve_them() -> None:
+    assert GOOD.finished
+    assert not replace(GOOD, retried=0).finished
+    assert not replace(GOOD, orders=Orders(unfinished=1)).finished
     for ticks in (Ticks(lost=1), Ticks(unfinished=1)):
-        assert not replace(GOOD, ticks=ticks).settled
+        assert not replace(GOOD, ticks=ticks).finished
 
 
-def test_a_step_performed_twice_is_a_broken_promise() -> None:
+def test_a_step_performed_twice_is_a_failed_check() -> None:
     twice = Counter(ORDER_STEPS) + Counter(["charge"])
-    facts = replace(GOOD, orders=Orders(steps={9: twice}))
-    assert "'charge': 2" in broken_promises(facts)[0]
-    assert "a step performed 2 times" in "\n".join(summary(facts))
+    results = replace(GOOD, orders=Orders(steps={9: twice}))
+    assert "'charge': 2" in failed_checks(results)[0]
+    assert "a step performed 2 times" in "\n".join(summary(results))
 
 
 @pytest.mark.parametrize(("cause", "seconds"), [("crash", 10.5), ("hand-over", 2.5)])
-def test_a_slow_takeover_is_a_broken_promise(cause: str, seconds: float) -> None:
+def test_a_slow_takeover_is_a_failed_check(cause: str, seconds: float) -> None:
     """G8: each kind has its own limit."""
     takeovers = [replace(t, seconds=seconds) if t.cause == cause else t for t in GOOD.takeovers]
-    (problem,) = broken_promises(replace(GOOD, takeovers=takeovers))
-    assert problem.startswith(f"{cause} of default took {seconds:.2f} s")
+    (problem,) = failed_checks(replace(GOOD, takeovers=takeovers))
+    assert problem.startswith(f"takeover of default after the {cause} took {seconds:.2f} s")
 
 
-def test_a_takeover_may_last_longer_by_what_this_machine_stood_still() -> None:
+def test_a_takeover_may_last_longer_by_the_time_the_machine_was_stalled() -> None:
     """And by no more: the limit holds for the time in which it ran."""
     slow = replace(GOOD.takeovers[1], seconds=3.1, stalled_seconds=1.2)
-    facts = replace(GOOD, takeovers=[GOOD.takeovers[0], slow])
-    assert broken_promises(facts) == []
-    assert "after 3.10 s (1.20 s stalled)" in summary(facts)[1]
+    results = replace(GOOD, takeovers=[GOOD.takeovers[0], slow])
+    assert failed_checks(results) == []
+    assert "after 3.10 s (1.20 s stalled)" in summary(results)[1]
     slower = replace(GOOD, takeovers=[GOOD.takeovers[0], replace(slow, seconds=3.3)])
-    assert broken_promises(slower) == ["hand-over of default took 3.30 s (1.20 s stalled), not 2"]
+    assert failed_checks(slower) == [
+        "takeover of default after the hand-over took 3.30 s (1.20 s stalled), limit 2 s"
+    ]
 
 
 def test_the_ledger_is_read_up_to_its_last_whole_line() -> None:
     ledger = '{"run": 9, "step": "reserve"}\n{"run": 9, "step": "charge"}\n{"run": 9, "st'
-    assert performed(ledger) == {9: Counter(["reserve", "charge"])}
-    assert performed("") == {}
+    assert steps_performed(ledger) == {9: Counter(["reserve", "charge"])}
+    assert steps_performed("") == {}
 
 
-def test_the_acts_share_what_the_start_has_left() -> None:
+def test_the_phases_share_the_time_after_the_start() -> None:
     timing = Timing(45, began=100)
-    timing.at_work(107)
+    timing.cluster_started(107)
     assert (timing.crash_at, timing.end_at) == (119, 143)
-    assert timing.crash_at < timing.comeback_at < timing.hand_over_at < timing.end_at
-    assert timing.clock(110) == (10, 45)
+    assert timing.crash_at < timing.restart_at < timing.hand_over_at < timing.end_at
+    assert timing.progress(110) == (10, 45)
 
 
-def test_a_slow_start_does_not_cut_the_acts_short() -> None:
+def test_a_slow_start_does_not_shorten_the_phases() -> None:
     timing = Timing(20, began=100)
-    timing.at_work(130)
+    timing.cluster_started(130)
     assert timing.end_at - 130 >= 14
-    assert timing.clock(150)[1] > 20
+    assert timing.progress(150)[1] > 20
 
 
 @pytest.mark.parametrize(
     ("replicas", "seconds", "field"),
     [(1, 45, "--replicas"), (10, 45, "--replicas"), (3, 5, "--seconds"), (3, 4000, "--seconds")],
 )
-def test_what_cannot_be_shown_is_refused(replicas: int, seconds: float, field: str) -> None:
+def test_bad_options_are_refused(replicas: int, seconds: float, field: str) -> None:
     """G11: the field and what is allowed."""
-    assert refusal(replicas, seconds).startswith(field)
-    assert refusal(3, 45) == ""
+    assert options_problem(replicas, seconds).startswith(field)
+    assert options_problem(3, 45) == ""
 
 
 def test_without_the_repository_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo, "EXAMPLE", Path("/nowhere/orders.py"))
-    assert "/nowhere/orders.py is not there: the demo needs the repository" in refusal(3, 45)
+    assert options_problem(3, 45).startswith("/nowhere/orders.py not found: clone the repository")

@@ -4,17 +4,21 @@ import asyncio
 import random
 from collections.abc import Collection
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from sidecar.dispatch import Dispatcher, Slots, Tools, dispatcher
-from sidecar.model.breaker import Breaker
+from sidecar.execution.authority import Authority
+from sidecar.execution.pipeline import Pipeline
+from sidecar.execution.slots import Slots
 from sidecar.model.errors import AnswerLost
-from sidecar.model.ledger import Claim, Redelivered
-from sidecar.model.run import Answer, Delivery, RunKind, RunRef
-from sidecar.model.term import Tenure, Term
+from sidecar.model.run import Answer, Run, RunKind, RunRef
+from sidecar.model.run_records import Claim, Redelivered
+from sidecar.model.term import Term
+from sidecar.scheduling import dispatcher
+from sidecar.scheduling.dispatcher import Dispatcher
 from tests.integration.runs_lab import LocalHints
+from tests.lab.execution import a_pipeline, an_authority, under
 
 _TERM = Term("default", 1, 7)
 _SLOTS = 4
@@ -53,7 +57,7 @@ class ForgetfulClaims(LateClaim):
 
     async def claim(self, term: Term, *, limit: int, admitted: Collection[int] = ()) -> Claim:
         now = datetime.now(UTC)
-        again = Delivery(RunRef(1, 1, 7), RunKind.SCHEDULE, "tick", "default", now, "key")
+        again = Run(RunRef(1, 1, 7), RunKind.SCHEDULE, "tick", "default", now, "key")
         return Claim((again,), now, None, contended=False)
 
 
@@ -61,33 +65,26 @@ class HangingApp:
     def __init__(self) -> None:
         self.calls = 0
 
-    async def execute(self, delivery: Delivery) -> Answer:
+    async def execute(self, run: Run) -> Answer:
         self.calls += 1
         await asyncio.sleep(3600)
         raise AssertionError
 
 
-def _tools(store: object, app: object = None) -> Tools:
-    return Tools(
-        store=cast(Any, store),
-        callback=cast(Any, app),
-        hints=LocalHints(),
-        breaker=Breaker(5, 10.0),
-        slots=Slots(_SLOTS),
-        chance=random.Random(1).random,
-        boottime=lambda: 0.0,
-    )
+async def _lead(store: Any, pipeline: Pipeline, authority: Authority) -> None:
+    hints, chance = LocalHints(), random.Random(1).random
+    dispatcher = Dispatcher(store, hints, boottime=lambda: 0.0, chance=chance)
+    await under(pipeline, authority, dispatcher.lead)
 
 
 async def test_runs_of_a_late_claim_are_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """G5: whoever lost an answer looks again until no claim can be on its way any more."""
     monkeypatch.setattr(dispatcher, "POLL_SECONDS", 0.05)
     store = LateClaim()
-    tools = _tools(store)
-    tenure = Tenure(_TERM, trusted_seconds=lambda: 3.0, fenced=lambda: None)
-    leading = asyncio.create_task(Dispatcher(tools).lead(tenure))
+    pipeline = a_pipeline(None, store, slots=Slots(_SLOTS))
+    leading = asyncio.create_task(_lead(store, pipeline, an_authority(_TERM)))
     try:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await store.taken_back.wait()
     finally:
         leading.cancel()
@@ -98,12 +95,13 @@ async def test_an_attempt_that_runs_is_not_begun_again(monkeypatch: pytest.Monke
     """G5: a database that lost our last commits ends the term, and no slot stays taken."""
     monkeypatch.setattr(dispatcher, "POLL_SECONDS", 0.05)
     app, fenced = HangingApp(), asyncio.Event()
-    tools = _tools(ForgetfulClaims(), app)
-    async with asyncio.timeout(10):
-        await Dispatcher(tools).lead(Tenure(_TERM, trusted_seconds=lambda: 3.0, fenced=fenced.set))
+    store, slots = ForgetfulClaims(), Slots(_SLOTS)
+    pipeline = a_pipeline(app, store, slots=slots)
+    async with asyncio.timeout(60):
+        await _lead(store, pipeline, an_authority(_TERM, revoked=fenced.set))
     assert fenced.is_set()
     assert app.calls == 1
-    assert tools.slots.take(_SLOTS, asyncio.Event()) == _SLOTS
+    assert slots.take(_SLOTS, asyncio.Event()) == _SLOTS
 
 
 async def test_a_fenced_term_that_is_cancelled_too_leaves_no_writer_behind(
@@ -116,8 +114,9 @@ async def test_a_fenced_term_that_is_cancelled_too_leaves_no_writer_behind(
     def fenced() -> None:
         loop.call_soon(leading.cancel)
 
-    tenure = Tenure(_TERM, trusted_seconds=lambda: 3.0, fenced=fenced)
-    leading = asyncio.create_task(Dispatcher(_tools(ForgetfulClaims(), HangingApp())).lead(tenure))
-    async with asyncio.timeout(10):
+    store = ForgetfulClaims()
+    pipeline = a_pipeline(HangingApp(), store, slots=Slots(_SLOTS))
+    leading = asyncio.create_task(_lead(store, pipeline, an_authority(_TERM, revoked=fenced)))
+    async with asyncio.timeout(60):
         await asyncio.wait({leading})
-    assert "dispatch.completions" not in {task.get_name() for task in asyncio.all_tasks()}
+    assert "execution.record" not in {task.get_name() for task in asyncio.all_tasks()}

@@ -2,8 +2,7 @@
 
 import asyncio
 
-from sidecar.dispatch import Slots
-from sidecar.dispatch.slots import AHEAD_SECONDS
+from sidecar.execution.slots import AHEAD_SECONDS, Slots
 
 
 async def test_no_more_than_there_are() -> None:

@@ -5,14 +5,15 @@ import random
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import Any
 
-from sidecar.dispatch import Dispatcher, Slots, Tools
-from sidecar.model.breaker import Breaker
-from sidecar.model.ledger import Claim, Redelivered
-from sidecar.model.run import Answer, Delivery, RunKind, RunRef
-from sidecar.model.term import Tenure, Term
+from sidecar.execution.slots import Slots
+from sidecar.model.run import Answer, Run, RunKind, RunRef
+from sidecar.model.run_records import Claim, Redelivered
+from sidecar.model.term import Term
+from sidecar.scheduling.dispatcher import Dispatcher
 from tests.integration.runs_lab import LocalHints
+from tests.lab.execution import a_pipeline, an_authority, under
 
 _TERM = Term("default", 1, 7)
 _SLOTS = 4
@@ -33,7 +34,7 @@ class _Store:
     async def claim(self, term: Term, *, limit: int, admitted: Collection[int] = ()) -> Claim:
         now, first = datetime.now(UTC), not self.claimed.is_set()
         self.claimed.set()
-        due = Delivery(RunRef(1, 1, 7), RunKind.SCHEDULE, "tick", "default", now, "key")
+        due = Run(RunRef(1, 1, 7), RunKind.SCHEDULE, "tick", "default", now, "key")
         return Claim((due,) if first else (), now, None, contended=False)
 
 
@@ -41,7 +42,7 @@ class _App:
     def __init__(self) -> None:
         self.calls = 0
 
-    async def execute(self, delivery: Delivery) -> Answer:
+    async def execute(self, run: Run) -> Answer:
         self.calls += 1
         await asyncio.Event().wait()
         raise AssertionError
@@ -60,25 +61,14 @@ class _Trust:
         return left
 
 
-def _tools(store: _Store, app: _App) -> Tools:
-    return Tools(
-        store=cast(Any, store),
-        callback=cast(Any, app),
-        hints=LocalHints(),
-        breaker=Breaker(5, 10.0),
-        slots=Slots(_SLOTS),
-        chance=random.Random(1).random,
-        boottime=lambda: 0.0,
-    )
-
-
 @asynccontextmanager
-async def _leading(tools: Tools, trust: _Trust) -> AsyncIterator[Dispatcher]:
-    dispatcher = Dispatcher(tools)
-    tenure = Tenure(_TERM, trusted_seconds=trust, fenced=lambda: None)
-    leading = asyncio.create_task(dispatcher.lead(tenure))
+async def _leading(store: Any, app: _App, trust: _Trust, slots: Slots) -> AsyncIterator[Dispatcher]:
+    hints, chance = LocalHints(), random.Random(1).random
+    dispatcher = Dispatcher(store, hints, boottime=lambda: 0.0, chance=chance)
+    pipeline = a_pipeline(app, store, slots=slots)
+    leading = asyncio.create_task(under(pipeline, an_authority(_TERM, trust), dispatcher.lead))
     try:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             yield dispatcher
     finally:
         leading.cancel()
@@ -88,7 +78,7 @@ async def _leading(tools: Tools, trust: _Trust) -> AsyncIterator[Dispatcher]:
 async def test_nothing_is_claimed_without_trust() -> None:
     """G1: another leader may be there already; what is due is its work."""
     store, trust = _Store(), _Trust(0.0)
-    async with _leading(_tools(store, _App()), trust) as dispatcher:
+    async with _leading(store, _App(), trust, Slots(_SLOTS)) as dispatcher:
         for _ in range(3):
             assert await trust.looked.get() == 0.0
             dispatcher.wake("default")
@@ -101,10 +91,10 @@ async def test_nothing_is_claimed_without_trust() -> None:
 async def test_nothing_is_executed_once_the_trust_ran_out_during_the_claim() -> None:
     """G1: the answer to a claim may come late; the app is not called, and no slot stays taken."""
     app, trust = _App(), _Trust(3.0, 0.0)
-    tools = _tools(_Store(), app)
-    async with _leading(tools, trust):
+    slots = Slots(_SLOTS)
+    async with _leading(_Store(), app, trust, slots):
         assert [await trust.looked.get() for _ in range(2)] == [3.0, 0.0]
         for _ in range(10):
             await asyncio.sleep(0)
         assert app.calls == 0
-        assert tools.slots.free == _SLOTS
+        assert slots.free == _SLOTS

@@ -22,29 +22,46 @@ from sidecar.config import load
 from sidecar.config.declare import declarations
 from sidecar.config.reference import markdown
 from sidecar.config.settings import Settings
+from tests.lab import proofs
 from tests.lab.pages import ROOT, blocks
 
 GUIDE = "docs/operations.md"
-PAGES = ["README.md"]
+PAGES = ["README.md", "CONTRIBUTING.md", "SECURITY.md"]
 PAGES += [str(page.relative_to(ROOT)) for page in sorted((ROOT / "docs").rglob("*.md"))]
 PAGES += [str(page.relative_to(ROOT)) for page in sorted((ROOT / "clients").glob("*/README.md"))]
-# By page, then language of the block: the file that runs it, and a word that it must contain.
+# By page, then language of the block: the file and the test in it that runs such blocks.
+_README = "tests/acceptance/test_readme.py"
+_CLIENT = (_README, "test_the_program_of_a_client_page_conforms")
 _PROOFS = {
     "README.md": dict.fromkeys(
-        ("sh", "python", "ts", "go", "java", "yaml"), ("tests/acceptance/test_readme.py", "README")
+        ("sh", "python", "ts", "go", "java", "yaml"), (_README, "test_ten_minutes_to_production")
     ),
-    "docs/conformance.md": {"console": ("tests/acceptance/test_conformance.py", "conformance.md")},
-    "docs/kubernetes.md": dict.fromkeys(("sh", "yaml"), ("helm/baton/tests/verify.py", "GUIDE")),
-    "docs/operations.md": {"yaml": ("tests/unit/test_docs.py", "GUIDE")},
-    "docs/security.md": {"sql": ("tests", "security.md")},
-    "clients/python/README.md": {"python": ("clients/python/tests/test_readme.py", "README")},
-    "clients/typescript/README.md": {"ts": ("tests/acceptance/test_readme.py", "clients")},
-    "clients/go/README.md": {"go": ("tests/acceptance/test_readme.py", "clients")},
-    "clients/java/README.md": {
-        "java": ("tests/acceptance/test_readme.py", "clients"),
-        "xml": ("tests/unit/test_docs.py", "groupId"),
+    "docs/conformance.md": {
+        "console": ("tests/acceptance/test_conformance.py", "test_the_page_shows_what_is_printed")
     },
-    "clients/rust/README.md": {"console": ("tests/acceptance/test_readme.py", "clients/rust")},
+    "docs/kubernetes.md": {
+        "sh": ("helm/baton/tests/verify.py", "installed"),
+        "yaml": ("helm/baton/tests/verify.py", "consumer"),
+    },
+    "docs/operations.md": {
+        "yaml": ("tests/unit/test_docs.py", "test_configurations_in_the_guide_are_valid")
+    },
+    "docs/security.md": {
+        "sql": (
+            "tests/security/test_least_role.py",
+            "test_all_of_it_works_with_the_documented_grants",
+        )
+    },
+    "clients/python/README.md": {
+        "python": ("clients/python/tests/test_readme.py", "test_the_shown_test_passes")
+    },
+    "clients/typescript/README.md": {"ts": _CLIENT},
+    "clients/go/README.md": {"go": _CLIENT},
+    "clients/java/README.md": {
+        "java": _CLIENT,
+        "xml": ("tests/unit/test_docs.py", "test_the_dependency_in_the_java_page_is_this_one"),
+    },
+    "clients/rust/README.md": {"console": (_README, "test_the_commands_of_the_rust_page_work")},
 }
 
 
@@ -71,9 +88,23 @@ def test_everything_shown_is_run_by_a_test(page: str) -> None:
     for block in blocks(page):
         if not block.prose:
             assert block.language in _PROOFS.get(page, {}), f"{block}: nobody runs it"
-    for place, word in _PROOFS.get(page, {}).values():
-        tests = [ROOT / place] if (ROOT / place).is_file() else (ROOT / place).rglob("*.py")
-        assert any(word in test.read_text() for test in tests), f"{page}: no proof in {place}"
+    for file, test in _PROOFS.get(page, {}).values():
+        assert proofs.reads(file, test, page), f"{page}: not read by {test} in {file}"
+
+
+@pytest.mark.parametrize(
+    ("file", "test", "page"),
+    [
+        (_README, "test_nobody_wrote", "README.md"),
+        (_README, "test_ten_minutes_to_production", "clients/rust/README.md"),
+        (_README, "test_the_commands_of_the_rust_page_work", "docs/security.md"),
+        ("tests/unit/test_docs.py", "test_configurations_in_the_guide_are_valid", "README.md"),
+        # Its docstring names the page, its code does not.
+        ("tests/security/test_least_role.py", "_run_and_schedule", "docs/security.md"),
+    ],
+)
+def test_a_proof_that_is_none_is_found(file: str, test: str, page: str) -> None:
+    assert not proofs.reads(file, test, page)
 
 
 def test_the_configuration_reference_is_what_the_code_says() -> None:
@@ -183,14 +214,21 @@ def _keys() -> set[str]:
     return keys
 
 
+@cache
+def _tasks() -> set[str]:
+    """Names of tasks look like settings: `health.observe`."""
+    source = "".join(file.read_text() for file in (ROOT / "sidecar").rglob("*.py"))
+    return set(re.findall(r'\bname="([a-z_.]+)"', source)) - _keys()
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if not page.startswith("clients")])
 def test_settings_that_are_named_exist(page: str) -> None:
     keys = _keys()
     sections = {key.partition(".")[0] for key in keys if "." in key}
     for word in _inline(page):
         section = word.partition(".")[0]
-        if re.fullmatch(r"[a-z_]+\.[a-z_]+", word) and section in sections - {"state"}:
-            assert word in keys, f"{page}: {word} is no setting"
+        if re.fullmatch(r"[a-z_]+\.(?!py$)[a-z_]+", word) and section in sections - {"state"}:
+            assert word in keys | _tasks(), f"{page}: {word} is no setting"
 
 
 def _metric(word: str) -> str:
@@ -235,15 +273,28 @@ def _fields() -> set[str]:
 
 
 def test_what_every_client_does_is_tested_in_each() -> None:
-    """The table of docs/clients.md: four tests per line, each there under its name."""
+    """The table of docs/clients.md: four tests per line, each defined under its name."""
     lines = (ROOT / "docs/clients.md").read_text().splitlines()
     header, _, *rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("|")]
     assert len(rows) > 20
-    for what, *proofs in rows:
-        assert len(proofs) == 4, what
-        for language, proof in zip(header, proofs, strict=True):
+    for what, *tests in rows:
+        assert len(tests) == 4, what
+        for language, proof in zip(header, tests, strict=True):
             for name in re.findall(r"`([^`]+)`", proof):
-                assert f"{name}" in _tests(language.lower()), f"{what}, {language}: {name}"
+                assert _defined(name, _tests(language.lower())), f"{what}, {language}: {name}"
+
+
+def test_a_name_in_other_words_is_no_test() -> None:
+    text = 'def test_a(): ...\n# test_b\nfunc TestC(t\n  test("d: e", () =>\n  void f() {\n'
+    assert [_defined(n, text) for n in ("test_a", "TestC", "d: e", "f")] == [True] * 4
+    assert not any(_defined(n, text) for n in ("test_", "test_b", "TestD", "d", "e", "TestC(t"))
+
+
+def _defined(name: str, text: str) -> bool:
+    """As a function of Python, Go or Java, or as the title of a test of TypeScript."""
+    word = re.escape(name)
+    title = rf"""(?:test|it)\(\s*["'`]{word}["'`]"""
+    return bool(re.search(rf"\b(?:def|func|void) {word}\(|{title}", text))
 
 
 @cache
@@ -261,3 +312,30 @@ def test_every_make_target_in_the_readme_exists() -> None:
     named = set(re.findall(r"(?:^|`)make ([a-z]+)", (ROOT / "README.md").read_text(), re.MULTILINE))
     assert named
     assert named <= set(targets)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_commands_can_be_pasted_into_any_shell(page: str) -> None:
+    """zsh, unless told otherwise, takes a comment on a line that is typed for arguments."""
+    for block in blocks(page):
+        if block.language in ("sh", "console") and not block.file:
+            for line in block.text.splitlines():
+                assert not re.search(r"(^|\s)#", line), f"{block}: {line}"
+
+
+def test_the_contract_needs_no_other_includes_than_the_page_names() -> None:
+    """`-I proto` and the well-known types; of googleapis nothing."""
+    page = (ROOT / "docs" / "conformance.md").read_text()
+    for name in ("-I proto", "libprotobuf-dev", "google/protobuf/duration.proto", "googleapis"):
+        assert name in page
+    for file in (ROOT / "proto" / "baton" / "v1").glob("*.proto"):
+        for imported in re.findall(r'^import "(.*)";$', file.read_text(), re.MULTILINE):
+            known = ("google/protobuf/duration.proto", "google/protobuf/timestamp.proto")
+            assert imported.startswith("baton/v1/") or imported in known, f"{file}: {imported}"
+
+
+def test_the_contract_says_of_lost_terms_what_conformance_checks() -> None:
+    """Its first lines once told apps that they need no more than Execute."""
+    header = (ROOT / "proto/baton/v1/callback.proto").read_text().partition("syntax =")[0]
+    assert "implements Execute only" not in header
+    assert "refuses the late Execute of a term that it has lost" in header

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from sidecar.model.election import Election
-from sidecar.model.election_agenda import REFUSED_PING_SECONDS
-from sidecar.model.election_words import (
+from sidecar.model.election_statements import REFUSED_PING_SECONDS
+from sidecar.model.election_types import (
     Backend,
     Beat,
     Become,
@@ -19,7 +19,6 @@ from sidecar.model.election_words import (
     Connect,
     Done,
     DrainWork,
-    Effect,
     HangUp,
     Holder,
     Inspect,
@@ -38,80 +37,11 @@ from sidecar.model.election_words import (
     Statement,
     Taken,
     Takeover,
-    Timers,
 )
-from sidecar.model.spreading import LOOK_AGAIN_SECONDS, SETTLED_SECONDS, WAIT_SECONDS_MAX
-from sidecar.model.spreading import waits as ranked
-from sidecar.model.term import LossReason, Term
-
-G = 7
-OTHER = 8
-EPOCH = 1000
-TERM = Term("default", G, EPOCH)
-OLD = Beat(900, 5, "1")
-T = Timers()
-
-
-class Driver:
-    """Feeds one election by hand; time only passes when a test says so."""
-
-    def __init__(
-        self, timers: Timers = T, *, groups: Mapping[str, int] | None = None, **options: bool
-    ) -> None:
-        self.now = 100.0
-        self.election = Election("me", timers, lambda: 0.0, **options)
-        self.election.join(groups or {"default": G}, self.now)
-        self.election.app_is(True, self.now)
-        self.election.tick(self.now)
-        assert self.election.effects() == [Connect()]
-        self.election.connected_now(self.now)
-
-    def phase(self) -> Phase:
-        return self.election.groups[G].phase
-
-    def at_rest(self) -> bool:
-        return self.election.at_rest
-
-    def ask(self) -> Statement | None:
-        return self.election.next_statement(self.now)
-
-    def answer(self, result: Result, after: float = 0.0) -> None:
-        statement = self.ask()
-        assert statement
-        sent_at, self.now = self.now, self.now + after
-        self.election.answered(statement, result, sent_at=sent_at, now=self.now)
-
-    def polled(
-        self, *, locked: bool = False, clean: bool = False, beat: Beat = OLD, after: float = 0.0
-    ) -> None:
-        self.answer([Polled(G, locked, Holder(900, "other", "host", clean), beat)], after)
-
-    def taken(
-        self, *, clean: bool = False, clean_on: str = "1", found: Beat = OLD, timeline: str = "1"
-    ) -> None:
-        self.answer(Taken(EPOCH, found, clean, clean_on, timeline))
-
-    def pass_time(self, seconds: float) -> list[Effect]:
-        self.now += seconds
-        self.election.tick(self.now)
-        return self.election.effects()
-
-    def effects(self) -> list[Effect]:
-        return self.election.effects()
-
-    def take_over(self) -> None:
-        self.polled(locked=True, clean=True)
-        self.taken(clean=True)
-        assert self.effects() == [Become(TERM, T.callback_timeout)]
-
-    def lead(self) -> None:
-        self.take_over()
-        self.election.became(TERM, True, self.now)
-        assert self.effects() == [StartWork(TERM)]
-
-    def ping(self, result: Pinged | None = None, after: float = 0.0) -> None:
-        self.now += T.ping
-        self.answer(result or Pinged(frozenset({G})), after)
+from sidecar.model.spreading import DISCOVERY_SECONDS, RANK_DELAY_SECONDS_MAX, SETTLED_SECONDS
+from sidecar.model.spreading import rank_delays as ranked
+from sidecar.model.term import LossReason
+from tests.unit.election_driver import EPOCH, OLD, OTHER, TERM, Driver, G, T
 
 
 @pytest.fixture
@@ -143,7 +73,7 @@ def test_one_statement_at_a_time(driver: Driver) -> None:
 
 def test_an_unhealthy_app_does_not_compete(driver: Driver) -> None:
     """G9."""
-    driver.election.app_is(False, driver.now)
+    driver.election.app_health_changed(False, driver.now)
     assert driver.ask() == Poll((G,), ())
 
 
@@ -157,9 +87,9 @@ def test_a_lock_got_too_late_is_given_back(driver: Driver) -> None:
     """G9: the app turned unhealthy while the try-lock was under way."""
     statement = driver.ask()
     assert statement
-    driver.election.app_is(False, driver.now)
+    driver.election.app_health_changed(False, driver.now)
     row = Polled(G, True, Holder(), OLD)
-    driver.election.answered(statement, [row], sent_at=driver.now, now=driver.now)
+    driver.election.result_received(statement, [row], sent_at=driver.now, now=driver.now)
     assert driver.ask() == Release(G, 0, clean=False)
 
 
@@ -194,14 +124,14 @@ def _several() -> Driver:
     """Both groups are free, and known to be."""
     driver = Driver(groups={"default": G, "other": OTHER})
     driver.answer([Polled(g, False, _FREE, OLD) for g in (G, OTHER)])
-    assert driver.election.looks_around(driver.now)
+    assert driver.election.discovering_peers(driver.now)
     return driver
 
 
 def test_several_groups_are_tried_after_a_second_look_at_who_else_starts() -> None:
     driver = _several()
     driver.election.runners_seen([], driver.now)
-    driver.now += LOOK_AGAIN_SECONDS
+    driver.now += DISCOVERY_SECONDS
     assert driver.ask() is None
     driver.election.runners_seen([], driver.now)
     assert driver.ask() == Poll((G, OTHER), (G, OTHER))
@@ -209,30 +139,30 @@ def test_several_groups_are_tried_after_a_second_look_at_who_else_starts() -> No
 
 def test_several_groups_wait_for_the_second_look_no_longer_than_for_a_rank() -> None:
     driver = _several()
-    assert driver.election.wake_at() == driver.now + WAIT_SECONDS_MAX
+    assert driver.election.wake_at() == driver.now + RANK_DELAY_SECONDS_MAX
     driver.now = driver.election.wake_at()
     assert driver.ask() == Poll((G, OTHER), (G, OTHER))
 
 
 def test_the_rank_counts_from_the_second_look() -> None:
     driver = _several()
-    driver.now += LOOK_AGAIN_SECONDS
+    driver.now += DISCOVERY_SECONDS
     driver.election.runners_seen([RunnerSeen("a", True, 0.0)], driver.now)
-    waits = {g.id: g.wait for g in driver.election.groups.values()}
-    assert sorted(waits.values()) == [0.0, WAIT_SECONDS_MAX], "one for each of the two"
+    waits = {g.id: g.rank_delay for g in driver.election.groups.values()}
+    assert sorted(waits.values()) == [0.0, RANK_DELAY_SECONDS_MAX], "one for each of the two"
     statement, mine = driver.ask(), min(waits, key=lambda g: waits[g])
     assert statement == Poll((G, OTHER), (mine,))
     rows = [Polled(g, False, _FREE, OLD) for g in (G, OTHER)]
-    driver.election.answered(statement, rows, sent_at=driver.now, now=driver.now)
-    assert driver.election.wake_at() == pytest.approx(driver.now + WAIT_SECONDS_MAX)
+    driver.election.result_received(statement, rows, sent_at=driver.now, now=driver.now)
+    assert driver.election.wake_at() == pytest.approx(driver.now + RANK_DELAY_SECONDS_MAX)
 
 
 def test_an_app_that_turns_healthy_begins_the_campaign_anew() -> None:
     driver = _several()
-    driver.election.app_is(False, driver.now)
+    driver.election.app_health_changed(False, driver.now)
     driver.now += 60.0
-    driver.election.app_is(True, driver.now)
-    assert driver.election.looks_around(driver.now)
+    driver.election.app_health_changed(True, driver.now)
+    assert driver.election.discovering_peers(driver.now)
     assert driver.ask() == Poll((G, OTHER), ())
 
 
@@ -240,7 +170,9 @@ def _leading_both(since: float) -> Driver:
     """Both groups are led here, the other one only since a moment; rebalancing is wished for."""
     driver = Driver(groups={"default": G, "other": OTHER}, rebalance=True)
     for g in driver.election.groups.values():
-        g.phase, g.locked, g.epoch = Phase.LEADING, True, EPOCH
+        for phase in (Phase.CANDIDATE, Phase.BECOMING, Phase.LEADING):
+            g.move_to(phase)
+        g.locked, g.epoch = True, EPOCH
     driver.election.groups[OTHER].acquired_at = driver.now - since
     return driver
 
@@ -284,17 +216,19 @@ def _leaders(starts: Mapping[str, float], groups: Mapping[str, int]) -> dict[int
             if name not in elections:
                 election = elections[name] = Election(name, T, lambda: 0.0)
                 election.join(groups, now)
-                election.app_is(True, now)
+                election.app_health_changed(True, now)
                 election.tick(now)
-                election.connected_now(now)
+                election.connect_succeeded(now)
             election = elections[name]
             if now >= looks_at[name]:
                 seen = [RunnerSeen(other, True, 0.0) for other in elections if other != name]
                 election.runners_seen(seen, now)
-                looks_at[name] = now + (LOOK_AGAIN_SECONDS if election.looks_around(now) else 5.0)
+                looks_at[name] = now + (
+                    DISCOVERY_SECONDS if election.discovering_peers(now) else 5.0
+                )
             while statement := election.next_statement(now):
                 answer = result(name, statement, now)
-                election.answered(statement, answer, sent_at=now, now=now)
+                election.result_received(statement, answer, sent_at=now, now=now)
     return locks
 
 
@@ -382,8 +316,8 @@ def test_a_candidate_that_led_before_gives_up_without_a_word(driver: Driver) -> 
     """G1: what its app acknowledged of its last term says nothing of the one before this."""
     driver.lead()
     driver.election.resign(G, LossReason.RESIGNED, driver.now)
-    driver.election.work_ended(TERM, driver.now)
-    driver.election.lost(TERM, True, driver.now)
+    driver.election.work_finished(TERM, driver.now)
+    driver.election.lose_finished(TERM, True, driver.now)
     driver.answer(Done())
     assert driver.phase() is Phase.STANDBY
     driver.pass_time(10.0)
@@ -395,10 +329,10 @@ def test_a_candidate_that_led_before_gives_up_without_a_word(driver: Driver) -> 
 
 def _leads_one_and_takes_the_other() -> Driver:
     driver = _several()
-    driver.now += WAIT_SECONDS_MAX
+    driver.now += RANK_DELAY_SECONDS_MAX
     driver.answer([Polled(G, True, _FREE, OLD), Polled(OTHER, False, _FREE, OLD)])
     driver.taken(clean=True)
-    driver.election.became(TERM, True, driver.now)
+    driver.election.become_finished(TERM, True, driver.now)
     assert driver.phase() is Phase.LEADING
     driver.election.released_elsewhere(OTHER, driver.now)
     driver.answer([Polled(OTHER, True, _FREE, OLD)])
@@ -414,7 +348,7 @@ def _block(driver: Driver, seconds: float) -> list[Statement]:
         sent_at, blocked = driver.now, isinstance(statement, Takeover)
         driver.now += 0.5 if blocked else 0.0
         result = Blocked() if blocked else Pinged(frozenset({G}))
-        driver.election.answered(statement, result, sent_at=sent_at, now=driver.now)
+        driver.election.result_received(statement, result, sent_at=sent_at, now=driver.now)
         driver.election.tick(driver.now)
     assert statement
     return [*asked, statement]
@@ -426,7 +360,9 @@ def test_a_blocked_takeover_costs_no_other_group() -> None:
     again, ping = [Takeover(OTHER, 900)] * 2, Ping((G,), (EPOCH,))
     asked = _block(driver, T.lease - 0.1)
     assert asked == [*again, ping, *again, ping, *again, ping]
-    driver.election.answered(ping, Pinged(frozenset({G})), sent_at=driver.now, now=driver.now)
+    driver.election.result_received(
+        ping, Pinged(frozenset({G})), sent_at=driver.now, now=driver.now
+    )
     assert driver.phase() is Phase.LEADING
 
 
@@ -446,7 +382,7 @@ def test_a_takeover_goes_above_every_epoch_that_was_seen(driver: Driver) -> None
     later = replace(OLD, epoch=2000)
     driver.answer([Polled(G, False, Holder(2000, "other", "host", clean=False), later)])
     driver.election.disconnected(driver.now)
-    driver.election.connected_now(driver.now)
+    driver.election.connect_succeeded(driver.now)
     driver.polled(locked=True)
     assert driver.ask() == Takeover(G, 2000)
 
@@ -468,7 +404,7 @@ def test_a_takeover_succeeds_when_the_row_is_free() -> None:
 def test_blocked_takeovers_take_turns_and_polls_are_not_kept_waiting() -> None:
     """G8: what else there is to do on the session is done first."""
     driver = Driver(groups={"default": G, "other": OTHER, "third": 9})
-    driver.now += WAIT_SECONDS_MAX
+    driver.now += RANK_DELAY_SECONDS_MAX
     rows = [Polled(g, g != 9, Holder(900, "x", "", clean=False), OLD) for g in (G, OTHER, 9)]
     driver.answer(rows)
     asked = []
@@ -479,7 +415,7 @@ def test_blocked_takeovers_take_turns_and_polls_are_not_kept_waiting() -> None:
         sent_at, poll = driver.now, isinstance(statement, Poll)
         driver.now += 0.0 if poll else 0.5
         answer: Result = rows[2:] if poll else Blocked()
-        driver.election.answered(statement, answer, sent_at=sent_at, now=driver.now)
+        driver.election.result_received(statement, answer, sent_at=sent_at, now=driver.now)
     first, second, poll_third = Takeover(G, 900), Takeover(OTHER, 900), Poll((9,), (9,))
     assert asked == [first, second, poll_third, first, second, poll_third]
 
@@ -490,7 +426,7 @@ def test_blocked_takeovers_take_turns_and_polls_are_not_kept_waiting() -> None:
 def test_work_starts_when_the_app_has_answered(driver: Driver) -> None:
     driver.take_over()
     assert driver.election.view("default").is_leader
-    driver.election.became(TERM, True, driver.now)
+    driver.election.become_finished(TERM, True, driver.now)
     assert driver.phase() is Phase.LEADING
     assert driver.effects() == [StartWork(TERM)]
 
@@ -501,9 +437,9 @@ def test_an_app_that_refuses_is_told_and_others_go_first(driver: Driver) -> None
         driver.polled(locked=True, clean=True)
         driver.taken(clean=True)
         driver.effects()
-        driver.election.became(TERM, False, driver.now)
+        driver.election.become_finished(TERM, False, driver.now)
         assert driver.effects() == [_lose(LossReason.RESIGNED)]
-        driver.election.lost(TERM, True, driver.now)
+        driver.election.lose_finished(TERM, True, driver.now)
         driver.answer(Done())
         pauses.append(driver.election.groups[G].compete_after - driver.now)
         driver.now += T.poll
@@ -511,15 +447,15 @@ def test_an_app_that_refuses_is_told_and_others_go_first(driver: Driver) -> None
         driver.election.disconnected(driver.now)
         driver.effects()
         driver.now += pauses[-1]
-        driver.election.connected_now(driver.now)
+        driver.election.connect_succeeded(driver.now)
     assert pauses == [2.0, 4.0]
 
 
 def test_the_loss_waits_for_the_end_of_become(driver: Driver) -> None:
     driver.take_over()
-    driver.election.app_is(False, driver.now)
+    driver.election.app_health_changed(False, driver.now)
     assert driver.effects() == [CancelBecome(TERM)]
-    driver.election.became(TERM, False, driver.now)
+    driver.election.become_finished(TERM, False, driver.now)
     assert driver.effects() == [_lose(LossReason.APP_UNHEALTHY, T.unhealthy_callback_timeout)]
 
 
@@ -546,7 +482,7 @@ def test_a_broken_connection_ends_the_term(driver: Driver) -> None:
     driver.lead()
     driver.election.disconnected(driver.now)
     assert driver.effects() == [CancelWork(TERM), _lose(LossReason.LEASE_LOST), HangUp()]
-    driver.election.lost(TERM, True, driver.now)
+    driver.election.lose_finished(TERM, True, driver.now)
     assert driver.phase() is Phase.STANDBY
     assert driver.pass_time(1.0) == [Connect()]
 
@@ -558,7 +494,9 @@ def test_an_answer_of_the_old_session_changes_nothing(driver: Driver) -> None:
     assert isinstance(ping, Ping)
     driver.election.disconnected(driver.now)
     until = driver.election.groups[G].trusted_until
-    driver.election.answered(ping, Pinged(frozenset({G})), sent_at=driver.now, now=driver.now)
+    driver.election.result_received(
+        ping, Pinged(frozenset({G})), sent_at=driver.now, now=driver.now
+    )
     assert driver.election.groups[G].trusted_until == until
 
 
@@ -618,7 +556,7 @@ def test_refused_writes_do_not_crowd_out_the_session(driver: Driver) -> None:
         driver.election.write_refused(EPOCH, driver.now)
         if ping := driver.ask():
             pinged = Pinged(frozenset({G}))
-            driver.election.answered(ping, pinged, sent_at=driver.now, now=driver.now)
+            driver.election.result_received(ping, pinged, sent_at=driver.now, now=driver.now)
             pings += 1
         assert driver.election.wake_at() > driver.now
         driver.now += 0.001
@@ -628,7 +566,7 @@ def test_refused_writes_do_not_crowd_out_the_session(driver: Driver) -> None:
 def test_an_unhealthy_app_steps_down_without_a_drain(driver: Driver) -> None:
     """G9."""
     driver.lead()
-    driver.election.app_is(False, driver.now)
+    driver.election.app_health_changed(False, driver.now)
     timeout = T.unhealthy_callback_timeout
     assert driver.effects() == [CancelWork(TERM), _lose(LossReason.APP_UNHEALTHY, timeout)]
 
@@ -642,18 +580,18 @@ def test_resign_drains_then_tells_then_releases_cleanly(driver: Driver) -> None:
     assert driver.phase() is Phase.DRAINING
     assert driver.effects() == [DrainWork(TERM, driver.now + 0.75 * T.drain)]
     assert driver.election.view("default").draining
-    driver.election.work_ended(TERM, driver.now)
+    driver.election.work_finished(TERM, driver.now)
     assert driver.effects() == [_lose(LossReason.RESIGNED, 0.25 * T.drain)]
     assert not driver.election.view("default").is_leader
-    driver.election.lost(TERM, True, driver.now)
+    driver.election.lose_finished(TERM, True, driver.now)
     assert driver.ask() == Release(G, EPOCH, clean=True)
 
 
 def test_a_hand_over_is_not_undone_at_once(driver: Driver) -> None:
     driver.lead()
     driver.election.resign(G, LossReason.RESIGNED, driver.now)
-    driver.election.work_ended(TERM, driver.now)
-    driver.election.lost(TERM, True, driver.now)
+    driver.election.work_finished(TERM, driver.now)
+    driver.election.lose_finished(TERM, True, driver.now)
     driver.answer(Done())
     driver.now += T.poll
     assert driver.ask() == Poll((G,), ())
@@ -662,9 +600,40 @@ def test_a_hand_over_is_not_undone_at_once(driver: Driver) -> None:
 def test_an_unanswered_loss_is_not_clean(driver: Driver) -> None:
     """G1: the successor must wait its grace."""
     driver.lead()
-    driver.election.app_is(False, driver.now)
-    driver.election.lost(TERM, False, driver.now)
+    driver.election.app_health_changed(False, driver.now)
+    driver.election.lose_finished(TERM, False, driver.now)
     assert driver.ask() == Release(G, EPOCH, clean=False)
+
+
+def test_no_term_before_the_loss_of_the_last_one_is_acknowledged(driver: Driver) -> None:
+    """G1: the app may still act as the leader of the term that it was not told about."""
+    driver.lead()
+    driver.election.app_health_changed(False, driver.now)
+    driver.election.lose_finished(TERM, False, driver.now)
+    driver.answer(Done())
+    driver.election.app_health_changed(True, driver.now)
+    driver.now += 60.0
+    assert driver.election.losses.pending() == [(TERM, LossReason.APP_UNHEALTHY)]
+    poll = driver.ask()
+    assert poll == Poll((G,), ())
+    driver.election.result_received(poll, [], sent_at=driver.now, now=driver.now)
+    driver.election.losses.acknowledge(TERM)
+    driver.now += 60.0
+    assert driver.ask() == Poll((G,), (G,))
+
+
+def test_an_unacknowledged_loss_ends_the_other_terms_of_the_app() -> None:
+    """G1: nothing is sent to an app that may not know that it lost one of its groups."""
+    driver = Driver(groups={"default": G, "other": OTHER})
+    driver.now += RANK_DELAY_SECONDS_MAX
+    holder = Holder(900, "other", "host", clean=True)
+    driver.answer([Polled(G, True, holder, OLD), Polled(OTHER, True, holder, OLD)])
+    driver.taken(clean=True)
+    driver.answer(Taken(EPOCH, Beat(900, 5, "1"), False, "1", "1"))  # its grace has not passed
+    assert driver.effects() == [Become(TERM, T.callback_timeout)]
+    driver.election.become_finished(TERM, False, driver.now)
+    driver.election.lose_finished(TERM, False, driver.now)
+    assert driver.election.groups[OTHER].phase is Phase.RELEASING
 
 
 def test_work_that_does_not_wind_down_is_cancelled(driver: Driver) -> None:
@@ -688,11 +657,11 @@ def test_hurry_does_not_wait_for_the_work(driver: Driver) -> None:
 def test_stop_comes_to_rest_and_competes_no_more(driver: Driver) -> None:
     driver.lead()
     driver.election.stop(driver.now)
-    driver.election.work_ended(TERM, driver.now)
-    driver.election.lost(TERM, True, driver.now)
-    assert not driver.at_rest()
+    driver.election.work_finished(TERM, driver.now)
+    driver.election.lose_finished(TERM, True, driver.now)
+    assert not driver.idle()
     driver.answer(Done())
-    assert driver.at_rest()
+    assert driver.idle()
     driver.now += 60.0
     assert driver.ask() == Poll((G,), ())
 
@@ -700,16 +669,16 @@ def test_stop_comes_to_rest_and_competes_no_more(driver: Driver) -> None:
 def test_losing_the_session_while_releasing_ends_it(driver: Driver) -> None:
     driver.lead()
     driver.election.stop(driver.now)
-    driver.election.work_ended(TERM, driver.now)
-    driver.election.lost(TERM, True, driver.now)
+    driver.election.work_finished(TERM, driver.now)
+    driver.election.lose_finished(TERM, True, driver.now)
     driver.election.disconnected(driver.now)
     assert driver.phase() is Phase.STANDBY
-    assert driver.at_rest()
+    assert driver.idle()
 
 
 def test_the_leader_is_asked_to_resign_through_its_ping(driver: Driver) -> None:
     driver.lead()
-    driver.election.asked_to_resign()
+    driver.election.resign_requested()
     assert isinstance(driver.election.next_statement(driver.now), Ping)
     driver = Driver()
     driver.lead()
@@ -754,7 +723,7 @@ def _reaped_after(driver: Driver, *, moves: bool) -> float | None:
                 return driver.now - started_at
             case _:
                 continue
-        driver.election.answered(statement, result, sent_at=driver.now, now=driver.now)
+        driver.election.result_received(statement, result, sent_at=driver.now, now=driver.now)
     return None
 
 

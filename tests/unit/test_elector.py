@@ -8,9 +8,13 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from time import monotonic
 
-from sidecar.election import Elector
+import pytest
+from structlog.testing import capture_logs
+
+from sidecar.election.elector import Elector
+from sidecar.execution.authority import Authority
 from sidecar.model.election import Election
-from sidecar.model.election_words import (
+from sidecar.model.election_types import (
     Beat,
     Done,
     Holder,
@@ -24,7 +28,7 @@ from sidecar.model.election_words import (
     Takeover,
     Timers,
 )
-from sidecar.model.term import LossReason, Tenure, Term
+from sidecar.model.term import LossReason, Term
 
 
 class _Session:
@@ -63,11 +67,11 @@ async def test_no_failure_of_the_session_ends_the_election() -> None:
     session = _Session([IndexError("no rows"), OSError("is empty")], [KeyError("epoch")])
     election = Election("me", Timers(), lambda: 0.0)
 
-    async def work(tenure: Tenure) -> None: ...
+    async def work(authority: Authority) -> None: ...
 
-    elector = Elector(election, session, _App(), work, monotonic, takeover_sla=10.0)
+    elector = Elector(election, session, _App(), monotonic, takeover_sla=10.0)
     election.join({"default": 7}, monotonic())
-    running = asyncio.create_task(elector.run())
+    running = asyncio.create_task(elector.run(while_leading=work))
     try:
         async with asyncio.timeout(30):
             await session.answered.wait()
@@ -116,11 +120,11 @@ class _Work:
     """Remembers each term; takes some steps to end, as calls that are cancelled do."""
 
     def __init__(self) -> None:
-        self.tenures: asyncio.Queue[Tenure] = asyncio.Queue()
+        self.authorities: asyncio.Queue[Authority] = asyncio.Queue()
         self.ended = 0
 
-    async def __call__(self, tenure: Tenure) -> None:
-        self.tenures.put_nowait(tenure)
+    async def __call__(self, authority: Authority) -> None:
+        self.authorities.put_nowait(authority)
         try:
             await asyncio.Event().wait()
         finally:
@@ -141,12 +145,14 @@ class _Listening(_App):
 
 
 @asynccontextmanager
-async def _campaigning(session: _Free, work: _Work, app: _App) -> AsyncIterator[Elector]:
+async def _campaigning(
+    session: _Free, work: _Work, app: _App, *, takeover_sla: float = 10.0
+) -> AsyncIterator[Elector]:
     election = Election("me", Timers(), lambda: 0.0)
-    elector = Elector(election, session, app, work, monotonic, takeover_sla=10.0)
+    elector = Elector(election, session, app, monotonic, takeover_sla=takeover_sla)
     election.join({"default": 7}, monotonic())
-    election.app_is(True, monotonic())
-    running = asyncio.create_task(elector.run())
+    election.app_health_changed(True, monotonic())
+    running = asyncio.create_task(elector.run(while_leading=work))
     try:
         async with asyncio.timeout(30):
             yield elector
@@ -161,8 +167,8 @@ async def test_the_app_is_told_of_the_loss_once_its_calls_have_ended() -> None:
     work = _Work()
     app = _Listening(work)
     async with _campaigning(_Free(), work, app) as elector:
-        await work.tenures.get()
-        elector.tell(elector.election.disconnected)
+        await work.authorities.get()
+        elector.handle(elector.election.disconnected)
         assert await app.told.get() == 1
 
 
@@ -170,10 +176,10 @@ async def test_a_term_that_is_over_is_not_trusted_because_the_next_one_is() -> N
     """G1: trust is of one term; getting the lock again is another."""
     work = _Work()
     async with _campaigning(_Free(), work, _App()) as elector:
-        old = await work.tenures.get()
+        old = await work.authorities.get()
         assert old.trusted_seconds() > 0
-        elector.tell(elector.election.disconnected)
-        new = await work.tenures.get()
+        elector.handle(elector.election.disconnected)
+        new = await work.authorities.get()
         assert new.term.epoch > old.term.epoch
         assert new.trusted_seconds() > 0
         assert old.trusted_seconds() == 0
@@ -186,10 +192,25 @@ async def test_a_late_failure_of_a_session_given_up_costs_no_term() -> None:
     async with _campaigning(session, work, _App()) as elector:
         await session.waiting.wait()
         session.stuck = None
-        elector.tell(elector.election.disconnected)
-        tenure = await work.tenures.get()
+        elector.handle(elector.election.disconnected)
+        authority = await work.authorities.get()
         stuck.set()
         for _ in range(20):
             await asyncio.sleep(0)
-        assert tenure.trusted
+        assert authority.trusted
         assert session.hung_up == 1
+
+
+@pytest.mark.parametrize(("sla", "told"), [(0.0, True), (3600.0, False)])
+async def test_a_takeover_that_took_too_long_is_told(sla: float, *, told: bool) -> None:
+    """G8: which group, how long it took, and what was allowed."""
+    work = _Work()
+    with capture_logs() as lines:
+        async with _campaigning(_Free(), work, _App(), takeover_sla=sla):
+            term = (await work.authorities.get()).term
+    found = [line for line in lines if line["event"] == "takeover_sla_exceeded"]
+    assert bool(found) == told
+    for line in found:
+        assert (line["log_level"], line["group"], line["sla"]) == ("warning", "default", sla)
+        assert line["epoch"] == term.epoch
+        assert line["seconds"] >= 0

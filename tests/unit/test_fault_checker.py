@@ -231,6 +231,13 @@ def test_a_takeover_that_is_too_late_is_found() -> None:
     assert "takeover after 4.0 s" in _found(_good(), replace(TERMS, takeover_seconds=3.9))[0]
 
 
+def test_a_takeover_counts_but_for_the_time_in_which_the_machine_stood_still() -> None:
+    stalled = replace(
+        _good(), stalls=[(FAULT_AT - 5, FAULT_AT + 1), (FAULT_AT + 20, FAULT_AT + 30)]
+    )
+    assert check_health.takeovers(stalled, TERMS) == [pytest.approx(3.0)]
+
+
 def test_a_clean_takeover_counts_from_the_release() -> None:
     """G8: 1 s after OnLoseLeadership ended."""
     good = _good()

@@ -9,14 +9,15 @@ from typing import Any
 import pytest
 
 from sidecar.health import Check, Checks, DeadMansSwitch, Health
-from sidecar.model.health import Reading
+from sidecar.model.health import VitalsReading
 from sidecar.model.term import Term
+from tests.lab.execution import NoPeers
 
 
 class Nothing:
     """A store for a runner that leads nothing."""
 
-    async def read(self, groups: object, limit: int = 0) -> Reading:
+    async def read(self, groups: object, limit: int = 0) -> VitalsReading:
         raise AssertionError("nothing is led here")
 
     async def beat(self, term: Term, older_than_seconds: float) -> bool:
@@ -29,8 +30,7 @@ def _health(checks: Checks, *readiness: str) -> Health:
         heartbeat_seconds=30,
         stale_after_seconds=60,
         app_answers=lambda: True,
-        others_ready=lambda: True,
-        step_down=lambda _: None,
+        peers=NoPeers(),
         clock=monotonic,
     )
     health = Health(
@@ -51,7 +51,7 @@ async def _running(checks: Checks) -> AsyncIterator[None]:
 
 
 async def _until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(60):
         while not condition():  # noqa: ASYNC110 - any condition will do
             await asyncio.sleep(0.005)
 

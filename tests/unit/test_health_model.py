@@ -6,14 +6,14 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sidecar.config.work import Schedule
+from sidecar.model.definitions import Schedule
 from sidecar.model.health import (
     STEP_DOWN_BACK_OFF_SECONDS,
     STEP_DOWN_BACK_OFF_SECONDS_MAX,
     BackOff,
     Judgement,
-    Reading,
     Vitals,
+    VitalsReading,
     Watch,
     expected_seconds,
     heartbeat_due,
@@ -32,7 +32,7 @@ def at(offset: float) -> datetime:
 
 def looked(watch: Watch, entities: list[Vitals], now: datetime) -> Judgement:
     """A look right after reading."""
-    return judged(watch, Reading(now, tuple(entities)), now, 60)
+    return judged(watch, VitalsReading(now, tuple(entities)), now, 60)
 
 
 def test_a_heartbeat_older_than_sixty_seconds_is_stale() -> None:
@@ -130,6 +130,27 @@ def test_a_leader_that_just_came_does_not_pay_for_the_last_one() -> None:
     assert len(judgement.own) == 1
 
 
+def test_while_postgres_does_not_answer_nobody_can_do_better() -> None:
+    """G10: red for a missing success, but a pooler's absence moves no leadership. Its return gives
+    the leader the whole limit again; an outage that does not end excuses it for 60 s at most."""
+    vitals = replace(BASE, expected_seconds=1, heartbeat_at=at(100), last_success_at=at(100))
+    watch = looked(Watch(taken_at=T0), [vitals], at(101)).watch
+    back = replace(watch, answering_since=at(106))
+
+    def own(offset: float, watch: Watch) -> bool:
+        judgement = looked(watch, [replace(vitals, heartbeat_at=at(offset))], at(offset))
+        assert [each.cause for each in judgement.stale] == ["success"]
+        return bool(judgement.own)
+
+    assert own(106, watch)
+    assert not own(106, back)
+    assert not own(111, back)
+    assert own(111.5, back)
+    assert looked(back, [vitals], at(106)).holds_until == at(111)
+    assert not own(165, replace(watch, answering_since=at(165)))
+    assert own(165.5, replace(watch, answering_since=at(165.5)))
+
+
 def test_recovered_inherited_staleness_that_returns_is_the_own_fault() -> None:
     """G10"""
     old = replace(BASE, expected_seconds=10, last_success_at=T0, heartbeat_at=at(100))
@@ -144,13 +165,13 @@ def test_recovered_inherited_staleness_that_returns_is_the_own_fault() -> None:
 def test_a_success_not_read_yet_is_no_cause_for_alarm() -> None:
     """G10: never red without cause, however short the interval and however seldom we read."""
     vitals = replace(BASE, expected_seconds=3, last_success_at=T0)
-    reading = Reading(at(3), (vitals,))
+    reading = VitalsReading(at(3), (vitals,))
     judgement = judged(Watch(taken_at=T0), reading, at(50), 60)
     assert judgement.stale == ()
     assert judgement.holds_until == at(6)
     # Heartbeats are our own: time alone makes them stale.
     assert [each.cause for each in judged(Watch(T0), reading, at(61), 60).stale] == ["heartbeat"]
-    reading = Reading(at(7), (vitals,))
+    reading = VitalsReading(at(7), (vitals,))
     assert [each.cause for each in judged(Watch(T0), reading, at(7), 60).stale] == ["success"]
 
 
@@ -252,9 +273,9 @@ def test_looking_at_thousands_says_the_same_as_looking_at_one(
         written = replace(vitals, heartbeat_at=at(max(beaten, heartbeat or 0)))
     if seen is not None:
         written = replace(written, last_success_at=at(max(seen, success or 0)))
-    beaten_at = None if beaten is None else at(beaten)
+    all_heartbeats_at = None if beaten is None else at(beaten)
     successes = {} if seen is None else {vitals.key: at(seen)}
-    reading = Reading(at(now), (vitals,), beaten_at, successes)
+    reading = VitalsReading(at(now), (vitals,), all_heartbeats_at, successes)
     judgement = judged(Watch(T0), reading, at(now), 60)
     alone = staleness(written, at(now), 60)
     assert [each.cause for each in judgement.stale] == ([alone.cause] if alone else [])

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from sidecar.leadership import Leadership
-from sidecar.model.election_words import LeaderView
+from sidecar.election.leadership import Leadership
+from sidecar.model.election_types import LeaderView
 from sidecar.model.errors import FailedPrecondition, NotFound
 from sidecar.model.term import LossReason
 
@@ -81,7 +81,7 @@ async def test_resigning_elsewhere_is_stored_before_the_hint() -> None:
 
 async def test_nobody_to_resign_is_an_error() -> None:
     """G11."""
-    with pytest.raises(FailedPrecondition, match="nobody leads"):
+    with pytest.raises(FailedPrecondition, match="has no leader"):
         await _leadership(FakeElections(NOBODY), FakeRequests(), []).resign("default")
 
 

@@ -4,30 +4,32 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sidecar.model.retry import RetryPolicy
+from sidecar.model.definitions import Retry
 from sidecar.model.run import (
-    DELIVERIES_MAX,
-    RESULT_BYTES_MAX,
-    STATE_BYTES_MAX,
     Answer,
     CallFailed,
     Declined,
-    Delivery,
     Failed,
     Limits,
     Outcome,
+    Run,
     RunKind,
     RunRef,
     RunState,
     Stopped,
     Succeeded,
-    Verdict,
-    answers_for_app,
-    cut,
     idempotency_key,
-    verdict,
 )
 from sidecar.model.schedule import SkipReason
+from sidecar.model.verdict import (
+    DELIVERIES_MAX,
+    RESULT_BYTES_MAX,
+    STATE_BYTES_MAX,
+    Verdict,
+    app_works,
+    cut,
+    verdict,
+)
 
 TICK = datetime(2027, 1, 2, 3, 4, 5, tzinfo=UTC)
 FINAL = [
@@ -49,7 +51,7 @@ RETRYABLE = [
 ]
 
 
-def delivery(**changes: object) -> Delivery:
+def a_run(**changes: object) -> Run:
     values: dict[str, object] = {
         "ref": RunRef(1, 1, 7),
         "kind": RunKind.SCHEDULE,
@@ -57,13 +59,13 @@ def delivery(**changes: object) -> Delivery:
         "group": "default",
         "scheduled_at": TICK,
         "idempotency_key": "k",
-        "limits": Limits(RetryPolicy(3, 1.0, 60.0), deliverable_seconds=100.0),
+        "limits": Limits(Retry(3, 1.0, 60.0), deliverable_seconds=100.0),
     }
-    return Delivery(**(values | changes))  # type: ignore[arg-type]
+    return Run(**(values | changes))  # type: ignore[arg-type]
 
 
-def decided(answer: Answer, run: Delivery | None = None, age_seconds: float = 0.0) -> Verdict:
-    return verdict(run or delivery(), answer, age_seconds=age_seconds, chance=0.5)
+def decided(answer: Answer, run: Run | None = None, age_seconds: float = 0.0) -> Verdict:
+    return verdict(run or a_run(), answer, age_seconds=age_seconds, chance=0.5)
 
 
 def test_a_success_keeps_result_and_state() -> None:
@@ -95,8 +97,8 @@ def test_retry_after_is_a_lower_bound() -> None:
 
 
 def test_attempts_count_the_first_one() -> None:
-    assert decided(CallFailed("INTERNAL", ""), delivery(failures=1)).outcome is None
-    assert decided(CallFailed("INTERNAL", ""), delivery(failures=2)).outcome is Outcome.FAILED
+    assert decided(CallFailed("INTERNAL", ""), a_run(failures=1)).outcome is None
+    assert decided(CallFailed("INTERNAL", ""), a_run(failures=2)).outcome is Outcome.FAILED
 
 
 @pytest.mark.parametrize("code", FINAL)
@@ -112,14 +114,14 @@ def test_every_other_code_is_retried(code: str) -> None:
 
 def test_an_app_out_of_reach_uses_up_nothing() -> None:
     """However often: the run waits until the app answers."""
-    run = delivery(failures=2, deliveries=19, undelivered=10_000)
+    run = a_run(failures=2, deliveries=19, undelivered=10_000)
     found = decided(CallFailed("UNAVAILABLE", "refused", delivered=False), run)
     assert (found.outcome, found.used_retry, found.delivered) == (None, False, False)
     assert found.wait_seconds <= 10.0
 
 
 def test_a_connection_that_broke_counts_as_a_delivery_but_not_as_a_retry() -> None:
-    found = decided(CallFailed("UNAVAILABLE", "reset"), delivery(failures=2))
+    found = decided(CallFailed("UNAVAILABLE", "reset"), a_run(failures=2))
     assert (found.outcome, found.used_retry, found.delivered) == (None, False, True)
 
 
@@ -132,7 +134,7 @@ def test_an_unknown_handler_waits_until_it_is_too_old(code: str) -> None:
 
 @pytest.mark.parametrize("code", ["UNAVAILABLE", "INTERNAL"])
 def test_after_twenty_deliveries_it_has_failed(code: str) -> None:
-    run = delivery(deliveries=DELIVERIES_MAX, limits=Limits(RetryPolicy(attempts=100)))
+    run = a_run(deliveries=DELIVERIES_MAX, limits=Limits(Retry(attempts=100)))
     found = decided(CallFailed(code, "again"), run)
     assert found.outcome is Outcome.FAILED
     assert "given up after 20 deliveries" in found.error
@@ -157,11 +159,11 @@ def test_texts_are_cut_and_fit_for_postgres() -> None:
 
 
 def test_the_breaker_learns_from_calls_that_failed_only() -> None:
-    assert answers_for_app(Failed("no")) is True
-    assert answers_for_app(CallFailed("NOT_FOUND", "")) is True
-    assert answers_for_app(CallFailed("UNAVAILABLE", "")) is False
-    assert answers_for_app(CallFailed("UNKNOWN", "")) is False
-    assert answers_for_app(Stopped(SkipReason.OPERATOR)) is None
+    assert app_works(Failed("no")) is True
+    assert app_works(CallFailed("NOT_FOUND", "")) is True
+    assert app_works(CallFailed("UNAVAILABLE", "")) is False
+    assert app_works(CallFailed("UNKNOWN", "")) is False
+    assert app_works(Stopped(SkipReason.OPERATOR)) is None
 
 
 def test_the_key_of_a_tick_is_the_tick() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import time
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import islice, pairwise
 
@@ -13,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sidecar.model import cron
+from sidecar.model.definitions import Schedule
 from sidecar.model.errors import InvalidArgument
 from sidecar.model.schedule import (
     TICKS_MAX,
@@ -173,35 +173,25 @@ class TestRefused:
         assert refused.value.field == next(iter(policy))
 
 
-@dataclass(frozen=True)
-class Declared:
-    name: str = "mail"
-    cron: str | None = None
-    every_seconds: float | None = None
-    at: datetime | None = None
-    timezone: str = "UTC"
-    start_at: datetime | None = None
-    end_at: datetime | None = None
-    jitter_seconds: float = 0.0
-
-
 class TestDeclared:
     def test_a_schedule_becomes_a_timing(self):
-        assert timing_of(Declared(every_seconds=0.1), "orders").every == timedelta(milliseconds=100)
-        hashed = timing_of(Declared(cron="H * * * *"), "orders").cron
+        assert timing_of(Schedule("mail", every_seconds=0.1), "orders").every == timedelta(
+            milliseconds=100
+        )
+        hashed = timing_of(Schedule("mail", cron="H * * * *"), "orders").cron
         assert hashed == cron.parse("H * * * *", hash_key="orders/mail")
 
     def test_cluster_and_name_spread_the_jitter(self):
-        declared = Declared(every_seconds=60, jitter_seconds=60)
+        declared = Schedule("mail", every_seconds=60, jitter_seconds=60)
         one, other = (timing_of(declared, cluster).dispatch_at(T0) for cluster in ("a", "b"))
         assert one != other
 
     @pytest.mark.parametrize(
         ("declared", "named"),
         [
-            (Declared(cron="61 * * * *"), "cron"),
-            (Declared(cron="* * * * *", timezone="Mars/Base"), "timezone"),
-            (Declared(every_seconds=1, timezone="Mars/Base"), "timezone"),
+            (Schedule("mail", cron="61 * * * *"), "cron"),
+            (Schedule("mail", cron="* * * * *", timezone="Mars/Base"), "timezone"),
+            (Schedule("mail", every_seconds=1, timezone="Mars/Base"), "timezone"),
         ],
     )
     def test_the_field_is_named(self, declared, named):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sidecar.config.work import Schedule
+from sidecar.model.definitions import Schedule
 from sidecar.model.schedule import SkipReason, TickPlan, plan, timing_of
 from sidecar.model.stored_schedule import (
     PAUSED_LOOK,
@@ -34,13 +34,13 @@ class Story:
 
     def __init__(self, definition: Schedule) -> None:
         self.now = T0
-        self.stored: StoredSchedule[Schedule] = created(definition, "api", "c", T0).after
+        self.stored: StoredSchedule = created(definition, "api", "c", T0).after
         self.decided: list[TickPlan] = []
 
     def pass_time(self, seconds: float) -> None:
         self.now += timedelta(seconds=seconds)
 
-    def apply(self, change: Change[Schedule]) -> None:
+    def apply(self, change: Change) -> None:
         self.stored = change.after
         if change.retire:
             self.stored = replace(self.stored, retired_at=self.now)

@@ -7,31 +7,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sidecar.model.election_words import RunnerSeen
+from sidecar.model.election_types import RunnerSeen
 from sidecar.model.spreading import (
+    RANK_DELAY_SECONDS_MAX,
     SETTLED_SECONDS,
-    WAIT_SECONDS_MAX,
     group_to_hand_over,
+    rank_delays,
     share,
-    waits,
 )
 
 RUNNERS = ["a", "b", "c"]
 
 
-def wait_seconds(
-    me: str, group: str, runners: Collection[str], leaders: Mapping[str, str]
-) -> float:
+def rank_delay(me: str, group: str, runners: Collection[str], leaders: Mapping[str, str]) -> float:
     """The wait for one group that is free alone."""
-    return waits(me, {group: "gone"}, runners, leaders)[group]
+    return rank_delays(me, {group: "gone"}, runners, leaders)[group]
 
 
 def _first_choices(
     vacant: Mapping[str, str], runners: Collection[str], leaders: Mapping[str, str]
 ) -> dict[str, str]:
     """Who goes first for each group; every runner finds the same one, out of its own view."""
-    views = {me: waits(me, vacant, runners, leaders) for me in runners}
-    assert all(0 <= wait <= WAIT_SECONDS_MAX for view in views.values() for wait in view.values())
+    views = {me: rank_delays(me, vacant, runners, leaders) for me in runners}
+    assert all(
+        0 <= wait <= RANK_DELAY_SECONDS_MAX for view in views.values() for wait in view.values()
+    )
     first = {group: [me for me in runners if views[me][group] == 0.0] for group in vacant}
     assert all(len(choices) == 1 for choices in first.values())
     return {group: choices[0] for group, choices in first.items()}
@@ -51,35 +51,35 @@ def test_share_is_rounded_up(groups: int, runners: int, limit: int) -> None:
 
 
 def test_ranks_are_spread_from_zero_to_the_longest_wait() -> None:
-    waits = sorted(wait_seconds(me, "default", RUNNERS, {}) for me in RUNNERS)
-    assert waits == [0.0, WAIT_SECONDS_MAX / 2, WAIT_SECONDS_MAX]
+    delays = sorted(rank_delay(me, "default", RUNNERS, {}) for me in RUNNERS)
+    assert delays == [0.0, RANK_DELAY_SECONDS_MAX / 2, RANK_DELAY_SECONDS_MAX]
 
 
 def test_everybody_ranks_alike_whatever_the_order() -> None:
     for me in RUNNERS:
-        assert wait_seconds(me, "g", RUNNERS, {}) == wait_seconds(me, "g", RUNNERS[::-1], {})
+        assert rank_delay(me, "g", RUNNERS, {}) == rank_delay(me, "g", RUNNERS[::-1], {})
 
 
 def test_a_lone_or_unlisted_runner_goes_at_once() -> None:
-    assert wait_seconds("a", "default", [], {}) == 0.0
-    assert wait_seconds("a", "default", ["a"], {}) == 0.0
+    assert rank_delay("a", "default", [], {}) == 0.0
+    assert rank_delay("a", "default", ["a"], {}) == 0.0
 
 
 def test_groups_have_different_first_choices() -> None:
     groups = [f"g{n}" for n in range(30)]
-    first = {me for g in groups for me in RUNNERS if wait_seconds(me, g, RUNNERS, {}) == 0.0}
+    first = {me for g in groups for me in RUNNERS if rank_delay(me, g, RUNNERS, {}) == 0.0}
     assert first == set(RUNNERS)
 
 
 def test_who_leads_its_share_stands_behind_who_leads_nothing() -> None:
     leaders = {"g1": "a", "g2": "", "g3": ""}
     for group in ("g2", "g3"):
-        assert wait_seconds("a", group, RUNNERS, leaders) == WAIT_SECONDS_MAX
+        assert rank_delay("a", group, RUNNERS, leaders) == RANK_DELAY_SECONDS_MAX
 
 
 def test_the_group_in_question_does_not_count_against_its_last_leader() -> None:
-    free = [wait_seconds(me, "g1", RUNNERS, {"g1": ""}) for me in RUNNERS]
-    assert free == [wait_seconds(me, "g1", RUNNERS, {"g1": "a"}) for me in RUNNERS]
+    free = [rank_delay(me, "g1", RUNNERS, {"g1": ""}) for me in RUNNERS]
+    assert free == [rank_delay(me, "g1", RUNNERS, {"g1": "a"}) for me in RUNNERS]
 
 
 _NAMES = st.text("abcdefgh-0123456789", min_size=1, max_size=8)
@@ -163,7 +163,5 @@ def test_handing_over_ends_when_the_shares_are_even() -> None:
             surplus = group_to_hand_over(me, mine, runners, leaders)
             if surplus:
                 free = {**leaders, surplus: ""}
-                leaders[surplus] = min(
-                    RUNNERS, key=lambda r: wait_seconds(r, surplus, RUNNERS, free)
-                )
+                leaders[surplus] = min(RUNNERS, key=lambda r: rank_delay(r, surplus, RUNNERS, free))
     assert sorted(leaders.values()) == ["a", "a", "b", "b", "c", "c"]

@@ -10,11 +10,11 @@ from typing import cast
 import pytest
 
 from sidecar.model.breaker import Breaker
-from sidecar.model.state_words import Address, Cached, Reading, Record
+from sidecar.model.state_types import Address, Cached, Reading, Record
 from sidecar.state import RedisCopies
 from sidecar.state.copies import CLEARED_MAX
-from sidecar.state.freshness import DatabaseClock, Floors
-from sidecar.state.ports import Truth
+from sidecar.state.freshness import DatabaseTimeBound, Floors
+from sidecar.state.ports import StateTable
 from tests.fakes_state import MemoryCache
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -29,14 +29,14 @@ def copy(version: int, as_of: datetime, address: Address = KEY) -> Cached:
     return Cached(address, Record(address.key, version, b"v", as_of), as_of)
 
 
-class TestDatabaseClock:
+class TestDatabaseTimeBound:
     def test_it_knows_nothing_before_the_database_spoke(self) -> None:
-        assert DatabaseClock().now(1.0) is None
+        assert DatabaseTimeBound().now(1.0) is None
 
     def test_it_is_never_behind(self) -> None:
         """Asked at 10, answered at 13: by then the database may be up to 3 s past what it said."""
-        clock = DatabaseClock()
-        clock.heard(NOW, asked=10.0)
+        clock = DatabaseTimeBound()
+        clock.update(NOW, asked=10.0)
         assert clock.now(13.0) == NOW + seconds(3)
         assert clock.now(5.0) == NOW
 
@@ -44,31 +44,31 @@ class TestDatabaseClock:
 class TestFloors:
     def test_a_copy_is_believed_within_its_time(self) -> None:
         floors = Floors(30)
-        assert floors.believable(copy(1, NOW), NOW + seconds(29))
-        assert not floors.believable(copy(1, NOW), NOW + seconds(30))
+        assert floors.allow(copy(1, NOW), NOW + seconds(29))
+        assert not floors.allow(copy(1, NOW), NOW + seconds(30))
 
     def test_a_copy_from_the_future_is_not(self) -> None:
-        assert not Floors(30).believable(copy(1, NOW + seconds(31)), NOW)
+        assert not Floors(30).allow(copy(1, NOW + seconds(31)), NOW)
 
     def test_a_copy_below_what_was_acknowledged_is_not(self) -> None:
         """G7: a pod never takes back what it said."""
         floors = Floors(30)
         floors.raise_to(KEY, 5, NOW)
-        assert not floors.believable(copy(4, NOW - seconds(1)), NOW)
-        assert floors.believable(copy(5, NOW - seconds(1)), NOW)
-        assert floors.believable(copy(4, NOW - seconds(1), Address("other")), NOW)
+        assert not floors.allow(copy(4, NOW - seconds(1)), NOW)
+        assert floors.allow(copy(5, NOW - seconds(1)), NOW)
+        assert floors.allow(copy(4, NOW - seconds(1), Address("other")), NOW)
 
     def test_an_older_answer_does_not_lower_the_floor(self) -> None:
         floors = Floors(30)
         floors.raise_to(KEY, 5, NOW)
         floors.raise_to(KEY, 3, NOW)
-        assert not floors.believable(copy(4, NOW - seconds(1)), NOW)
+        assert not floors.allow(copy(4, NOW - seconds(1)), NOW)
 
     def test_what_was_read_later_counts_even_if_lower(self) -> None:
         """A database restored from a backup decides, whatever this pod remembers."""
         floors = Floors(30)
         floors.raise_to(KEY, 5, NOW)
-        assert floors.believable(copy(4, NOW + seconds(1)), NOW + seconds(2))
+        assert floors.allow(copy(4, NOW + seconds(1)), NOW + seconds(2))
 
     def test_memory_is_bounded_and_forgetting_is_safe(self) -> None:
         """G7: what is forgotten leaves a line in time that no older copy crosses."""
@@ -77,8 +77,8 @@ class TestFloors:
             floors.raise_to(Address(f"k{number}"), 9, NOW + seconds(number))
         assert len(floors) == 2
         now = NOW + seconds(5)
-        assert not floors.believable(copy(8, NOW + seconds(2), Address("k0")), now)
-        assert floors.believable(copy(8, NOW + seconds(2.5), Address("k0")), now)
+        assert not floors.allow(copy(8, NOW + seconds(2), Address("k0")), now)
+        assert floors.allow(copy(8, NOW + seconds(2.5), Address("k0")), now)
 
 
 class Postgres:
@@ -105,7 +105,7 @@ class World:
     def pod(self) -> RedisCopies:
         return RedisCopies(
             self.cache,
-            cast(Truth, self.postgres),
+            cast(StateTable, self.postgres),
             Breaker(3, 10.0),
             ttl_seconds=30.0,
             budget_seconds=0.1,
@@ -117,7 +117,7 @@ class World:
     ) -> None:
         now = NOW + seconds(self.monotonic - 100)
         reading = Reading(Record("k", version, value, now), now)
-        (copies or self.copies).read(KEY, reading, self.monotonic)
+        (copies or self.copies).remember(KEY, reading, self.monotonic)
 
     async def found(self, copies: RedisCopies | None = None) -> int | None:
         record = await (copies or self.copies).find(KEY)
@@ -152,7 +152,7 @@ async def test_nothing_is_believed_before_postgres_spoke(world: World) -> None:
 async def test_a_copy_is_found_by_another_pod(world: World) -> None:
     other = world.pod()
     async with world.running(world.copies, other):
-        other.read(Address("x"), Reading(Record("x", 1, b"", NOW), NOW), 100.0)
+        other.remember(Address("x"), Reading(Record("x", 1, b"", NOW), NOW), 100.0)
         world.read(1)
         await world.settle()
         assert await world.found(other) == 1
@@ -163,7 +163,7 @@ async def test_a_lost_copy_costs_another_pod_at_most_the_time_to_live(world: Wor
     other = world.pod()
     async with world.running(world.copies, other):
         world.read(1)
-        other.read(KEY, Reading(Record("k", 1, b"v", NOW), NOW), 100.0)
+        other.remember(KEY, Reading(Record("k", 1, b"v", NOW), NOW), 100.0)
         await world.settle()
         world.cache.failing = True
         world.read(2)
@@ -179,14 +179,14 @@ async def test_whether_a_copy_has_expired_is_asked_of_postgres(world: World) -> 
     """Our clock may be ahead of the database's; what it says is copied in place of the entry."""
     async with world.running():
         record = Record("k", 1, b"v", NOW, expires_at=NOW + seconds(5))
-        world.copies.read(KEY, Reading(record, NOW), 100.0)
+        world.copies.remember(KEY, Reading(record, NOW), 100.0)
         await world.settle()
         world.monotonic += 4
         assert await world.found() == 1
         world.monotonic += 1
         assert await world.found() is None
         gone = replace(record, value=None)
-        world.copies.read(KEY, Reading(gone, NOW + seconds(5)), world.monotonic)
+        world.copies.remember(KEY, Reading(gone, NOW + seconds(5)), world.monotonic)
         await world.settle()
         found = await world.copies.find(KEY)
         assert found is not None
@@ -197,7 +197,7 @@ async def test_a_repeated_answer_is_no_copy(world: World) -> None:
     """What an old request_id was answered may have been overwritten since."""
     async with world.running():
         reading = Reading(Record("k", 1, b"old", NOW), NOW, current=False)
-        world.copies.read(KEY, reading, 100.0)
+        world.copies.remember(KEY, reading, 100.0)
         await world.settle()
         assert world.cache.entries == {}
 
@@ -233,9 +233,9 @@ async def test_an_answer_to_an_earlier_question_does_not_make_a_copy_believable(
         await world.settle()
     world.monotonic += 1
     world.copies.outdated(KEY)
-    world.copies.read(KEY, Reading(Record("k", 1, b"v", NOW), NOW), 100.5)
+    world.copies.remember(KEY, Reading(Record("k", 1, b"v", NOW), NOW), 100.5)
     assert await world.found() is None
-    world.copies.read(KEY, Reading(Record("k", 2, b"v", NOW), NOW), 101.0)
+    world.copies.remember(KEY, Reading(Record("k", 2, b"v", NOW), NOW), 101.0)
     assert await world.found() is None  # version 1 is still what Redis holds
     async with world.running():
         await world.settle()
@@ -303,7 +303,7 @@ async def test_a_hanging_cache_is_not_waited_for(
 async def test_bytes_that_wait_are_bounded(world: World) -> None:
     for number in range(40):
         address, record = Address(f"k{number}"), Record(f"k{number}", 1, bytes(2**20), NOW)
-        world.copies.read(address, Reading(record, NOW), 100.0)
+        world.copies.remember(address, Reading(record, NOW), 100.0)
     async with world.running():
         await world.settle()
     assert len(world.cache.entries) == 16
@@ -313,7 +313,7 @@ async def test_what_waits_is_bounded(world: World, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("sidecar.state.copies.PENDING_MAX", 10)
     for number in range(25):
         address = Address(f"k{number}")
-        world.copies.read(address, Reading(Record(address.key, 1, b"v", NOW), NOW), 100.0)
+        world.copies.remember(address, Reading(Record(address.key, 1, b"v", NOW), NOW), 100.0)
     async with world.running():
         await world.settle()
     assert sorted(address.key for _, address in world.cache.entries) == [

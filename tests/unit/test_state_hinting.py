@@ -3,9 +3,10 @@
 import asyncio
 
 from sidecar.state.hinting import PAUSE_SECONDS, CoalescedHints
+from tests.state_lab import NoHints
 
 
-class Notifier:
+class SentHints(NoHints):
     def __init__(self) -> None:
         self.told: list[str] = []
 
@@ -14,14 +15,14 @@ class Notifier:
 
 
 async def test_many_changes_are_few_hints_and_the_last_is_told() -> None:
-    notifier = Notifier()
-    hints = CoalescedHints(notifier, "state")
+    sent = SentHints()
+    hints = CoalescedHints(sent, "state")
     for _ in range(100):
         hints.notify()
-    assert notifier.told == ["state"]
+    assert sent.told == ["state"]
     await asyncio.sleep(PAUSE_SECONDS * 1.5)
-    assert notifier.told == ["state", "state"]
+    assert sent.told == ["state", "state"]
     await asyncio.sleep(PAUSE_SECONDS * 2)
-    assert len(notifier.told) == 2
+    assert len(sent.told) == 2
     hints.notify()
-    assert len(notifier.told) == 3
+    assert len(sent.told) == 3

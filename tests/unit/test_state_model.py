@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sidecar.config.kinds import Name
-from sidecar.config.problems import Refused
+from sidecar.config.problems import InvalidValue
 from sidecar.config.schemas import schema_problem, value_problem
 from sidecar.model import json_schema
+from sidecar.model.definitions import State
 from sidecar.model.errors import (
     FailedPrecondition,
     InvalidArgument,
@@ -27,8 +28,7 @@ from sidecar.model.state import (
     prefix_end,
 )
 from sidecar.model.state_schema import decoded, initial_state
-from sidecar.model.state_words import Delete, Owner, Put
-from tests.state_lab import Policy
+from sidecar.model.state_types import Delete, Owner, Put
 
 RUN = RunRef(1, 1, 1)
 
@@ -68,7 +68,7 @@ def test_nothing_else_may(name: str) -> None:
     try:
         check_key(Owner("singleton", name).key)
     except InvalidArgument:
-        with pytest.raises(Refused):
+        with pytest.raises(InvalidValue):
             Name().parse(name)
     else:
         Name().parse(name)
@@ -161,7 +161,7 @@ APART: list[dict[str, Any]] = [
 
 
 def fitted(value: object, schema: dict[str, Any] | None = None, initial: object = None) -> Any:
-    policy = Policy(schema=SCHEMA if schema is None else schema, initial=initial)
+    policy = State(schema=SCHEMA if schema is None else schema, initial=initial)
     return json.loads(decoded(json.dumps(value).encode(), policy))
 
 
@@ -237,7 +237,7 @@ class TestDecoding:
     )
     def test_what_cannot_be_decoded_says_so(self, stored: bytes) -> None:
         with pytest.raises(SchemaDecodeFailed):
-            decoded(stored, Policy(schema=SCHEMA))
+            decoded(stored, State(schema=SCHEMA))
 
     def test_a_required_field_without_any_value_cannot_be_made_up(self) -> None:
         schema = {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}
@@ -245,11 +245,11 @@ class TestDecoding:
             fitted({}, schema)
 
     def test_without_a_schema_bytes_are_opaque(self) -> None:
-        assert decoded(b"\xff\0", Policy()) == b"\xff\0"
+        assert decoded(b"\xff\0", State()) == b"\xff\0"
 
     def test_bytes_that_fit_are_left_as_they_are(self) -> None:
         stored = b'{ "count": 1, "limits": {"most": 1}, "note": null }'
-        assert decoded(stored, Policy(schema=SCHEMA)) is stored
+        assert decoded(stored, State(schema=SCHEMA)) is stored
 
     @pytest.mark.parametrize(
         "schema",
@@ -285,9 +285,9 @@ class TestDecoding:
             fitted({AAA: AAA}, schema)
 
     def test_the_initial_state(self) -> None:
-        assert initial_state(Policy()) == b"{}"
-        assert initial_state(Policy(initial={"ü": [1]})) == '{"ü":[1]}'.encode()
-        assert initial_state(Policy(initial=0)) == b"0"
+        assert initial_state(State()) == b"{}"
+        assert initial_state(State(initial={"ü": [1]})) == '{"ü":[1]}'.encode()
+        assert initial_state(State(initial=0)) == b"0"
 
 
 @pytest.mark.parametrize(("schema", "becomes", "problem"), ENDLESS)

@@ -4,18 +4,22 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any, cast
 
+import grpc
 import pytest
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
 from sidecar import logs, tracing
+from sidecar._proto.baton.v1 import callback_pb2
+from sidecar.adapters.grpc_execute import GrpcExecute
 from sidecar.adapters.otel import OtelTracer
-from sidecar.model.run import Answer, CallFailed, Delivery, Failed, RunKind, RunRef, Succeeded
-from sidecar.tracing import NoTracer, TracedApp, Tracer
+from sidecar.model.run import Answer, Run, RunKind, RunRef, Succeeded
+from sidecar.tracing import NoTracer, Tracer
 
 
 @dataclass
@@ -37,35 +41,51 @@ async def traces() -> AsyncIterator[Traces]:
 
 
 @dataclass
-class Invocation:
-    delivery: Delivery
-
-
-@dataclass
 class App:
-    """Answers as told and keeps the metadata it would have sent."""
+    """The app's end of the link: answers as told and keeps the metadata it was sent."""
 
-    answer: Answer | BaseException
-    metadata: tuple[tuple[str, str], ...] = ()
+    answer: callback_pb2.ExecuteResponse | BaseException
+    sent: dict[str, str] = field(default_factory=dict)
+    channel: Any = None
 
-    async def execute(self, invocation: Invocation) -> Answer:
-        self.metadata = tracing.current_metadata()
+    @property
+    def stub(self) -> "App":
+        return self
+
+    def metadata(self) -> tuple[tuple[str, str], ...]:
+        return ()
+
+    async def Execute(
+        self, request: object, *, timeout: float | None, metadata: tuple[tuple[str, str], ...]
+    ) -> callback_pb2.ExecuteResponse:
+        self.sent = dict(metadata)
         if isinstance(self.answer, BaseException):
             raise self.answer
         return self.answer
 
 
-def _invocation(attempt: int = 1, kind: RunKind = RunKind.SCHEDULE) -> Invocation:
+OK = callback_pb2.ExecuteResponse()
+GONE = grpc.aio.AioRpcError(
+    grpc.StatusCode.UNAVAILABLE, grpc.aio.Metadata(), grpc.aio.Metadata(), "gone", None
+)
+
+
+def _failed(message: str) -> callback_pb2.ExecuteResponse:
+    return callback_pb2.ExecuteResponse(failed=callback_pb2.Failed(message=message))
+
+
+def _run(attempt: int = 1, kind: RunKind = RunKind.SCHEDULE) -> Run:
     now = datetime(2026, 1, 1, tzinfo=UTC)
-    return Invocation(Delivery(RunRef(7, attempt, 1000), kind, "cleanup", "default", now, "key"))
+    return Run(RunRef(7, attempt, 1000), kind, "cleanup", "default", now, "key")
 
 
-async def _execute(tracer: Tracer, app: App, invocation: Invocation | None = None) -> Answer:
-    return await TracedApp(app, tracer).execute(invocation or _invocation())
+async def _execute(tracer: Tracer, app: App, run: Run | None = None) -> Answer:
+    execute = GrpcExecute(cast(Any, app), tracer, cluster="orders", runner_id="pod-1")
+    return await execute.execute(run or _run())
 
 
 async def test_a_span_says_what_was_called_and_where(traces: Traces) -> None:
-    app = App(Succeeded())
+    app = App(OK)
     await _execute(traces.tracer, app)
     (span,) = await traces.spans()
     assert span.name == "cron.cleanup"
@@ -83,9 +103,7 @@ async def test_a_span_says_what_was_called_and_where(traces: Traces) -> None:
     }
     context = span.context
     assert context is not None
-    ((key, value),) = app.metadata
-    assert key == "traceparent"
-    assert value.startswith(f"00-{context.trace_id:032x}-{context.span_id:016x}-")
+    assert app.sent["traceparent"].startswith(f"00-{context.trace_id:032x}-{context.span_id:016x}-")
     assert span.resource.attributes["service.instance.id"] == "pod-1"
 
 
@@ -93,8 +111,8 @@ async def test_attempts_of_a_run_share_a_trace_also_after_a_change_of_leader(
     traces: Traces,
 ) -> None:
     other = Traces(OtelTracer("orders", "pod-2", exporter := InMemorySpanExporter()), exporter)
-    await _execute(traces.tracer, App(CallFailed("UNAVAILABLE", "gone")))
-    await _execute(other.tracer, App(Succeeded()), _invocation(attempt=2))
+    await _execute(traces.tracer, App(GONE))
+    await _execute(other.tracer, App(OK), _run(attempt=2))
     first, second = (await traces.spans())[0].context, (await other.spans())[0].context
     await other.tracer.close()
     assert first is not None
@@ -106,7 +124,7 @@ async def test_attempts_of_a_run_share_a_trace_also_after_a_change_of_leader(
 async def test_calls_of_the_app_become_children_and_link_the_runs_they_create(
     traces: Traces,
 ) -> None:
-    method, execution = "baton.v1.Schedules/Trigger", tracing._execution(_invocation().delivery)
+    method, execution = "baton.v1.Schedules/Trigger", tracing.execution_of(_run())
     with (
         traces.tracer.callback_span(execution) as outer,
         traces.tracer.call_span(method, dict(outer.metadata)),
@@ -131,7 +149,7 @@ async def test_failures_mark_the_span_without_secrets(traces: Traces) -> None:
     """G12"""
     logs.add_secret("tok-12345")
     try:
-        await _execute(traces.tracer, App(Failed("no tok-12345 today\n")))
+        await _execute(traces.tracer, App(_failed("no tok-12345 today\n")))
         with pytest.raises(ValueError, match="tok-12345"):
             await _execute(traces.tracer, App(ValueError("bad tok-12345")))
     finally:
@@ -152,9 +170,9 @@ async def test_a_cancelled_call_is_no_error(traces: Traces) -> None:
 
 
 async def test_off_is_silent() -> None:
-    app = App(Succeeded())
+    app = App(OK)
     assert await _execute(NoTracer(), app) == Succeeded()
-    assert app.metadata == ()
+    assert "traceparent" not in app.sent
     tracing.current_span().link_run(1)
     with NoTracer().call_span("x", {}) as span:
         span.ended("OK")

@@ -1,6 +1,6 @@
 // Ids: 64-bit numbers that are unique across the cluster and rise with time.
 //
-// From the top: 42 bits milliseconds since 2025-01-01T00:00:00Z, 10 bits machine, 12 bits sequence. Machine
+// From the highest bit: 42 bits milliseconds since 2025-01-01T00:00:00Z, 10 bits machine, 12 bits sequence. Machine
 // numbers are leased in Postgres: two living runners never share one. Use unsigned numbers. Errors common
 // to all services are described in runs.proto.
 
@@ -77,7 +77,7 @@ func (x *IdsGenerateRequest) GetCount() uint32 {
 // Response of Ids.Generate.
 type IdsGenerateResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Rising; above all that this runner gave out before.
+	// In ascending order; above all that this runner generated before.
 	Ids           []uint64 `protobuf:"varint,1,rep,packed,name=ids,proto3" json:"ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -169,9 +169,9 @@ func (x *IdsDecomposeRequest) GetId() uint64 {
 // Response of Ids.Decompose.
 type IdsDecomposeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// When it was made, to the millisecond.
+	// When it was generated, to the millisecond.
 	Timestamp *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=timestamp,proto3" json:"timestamp,omitempty"`
-	// The machine number of the runner that made it.
+	// The machine number of the runner that generated it.
 	MachineId uint32 `protobuf:"varint,2,opt,name=machine_id,json=machineId,proto3" json:"machine_id,omitempty"`
 	// Its number within that millisecond.
 	Sequence      uint32 `protobuf:"varint,3,opt,name=sequence,proto3" json:"sequence,omitempty"`
@@ -248,7 +248,8 @@ const file_baton_v1_ids_proto_rawDesc = "" +
 	"\bsequence\x18\x03 \x01(\rR\bsequence2\x9a\x01\n" +
 	"\x03Ids\x12G\n" +
 	"\bGenerate\x12\x1c.baton.v1.IdsGenerateRequest\x1a\x1d.baton.v1.IdsGenerateResponse\x12J\n" +
-	"\tDecompose\x12\x1d.baton.v1.IdsDecomposeRequest\x1a\x1e.baton.v1.IdsDecomposeResponseb\x06proto3"
+	"\tDecompose\x12\x1d.baton.v1.IdsDecomposeRequest\x1a\x1e.baton.v1.IdsDecomposeResponseBC\n" +
+	"\fdev.baton.v1P\x01Z1github.com/baton-sidecar/baton/clients/go/batonv1b\x06proto3"
 
 var (
 	file_baton_v1_ids_proto_rawDescOnce sync.Once

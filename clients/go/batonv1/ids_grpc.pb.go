@@ -1,6 +1,6 @@
 // Ids: 64-bit numbers that are unique across the cluster and rise with time.
 //
-// From the top: 42 bits milliseconds since 2025-01-01T00:00:00Z, 10 bits machine, 12 bits sequence. Machine
+// From the highest bit: 42 bits milliseconds since 2025-01-01T00:00:00Z, 10 bits machine, 12 bits sequence. Machine
 // numbers are leased in Postgres: two living runners never share one. Use unsigned numbers. Errors common
 // to all services are described in runs.proto.
 
@@ -33,11 +33,11 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Makes ids and takes them apart; answers on any pod.
+// Generates and decomposes ids; answers on any pod.
 type IdsClient interface {
-	// New ids. UNAVAILABLE while this runner has no machine number, which it needs Postgres for.
+	// Returns new ids. UNAVAILABLE while this runner has no machine number; it needs Postgres to lease one.
 	Generate(ctx context.Context, in *IdsGenerateRequest, opts ...grpc.CallOption) (*IdsGenerateResponse, error)
-	// What an id was made of. Every number can be taken apart; whether it was ever given out is not checked.
+	// Returns the parts of an id. Accepts every number; it does not check whether the id was ever generated.
 	Decompose(ctx context.Context, in *IdsDecomposeRequest, opts ...grpc.CallOption) (*IdsDecomposeResponse, error)
 }
 
@@ -73,11 +73,11 @@ func (c *idsClient) Decompose(ctx context.Context, in *IdsDecomposeRequest, opts
 // All implementations must embed UnimplementedIdsServer
 // for forward compatibility.
 //
-// Makes ids and takes them apart; answers on any pod.
+// Generates and decomposes ids; answers on any pod.
 type IdsServer interface {
-	// New ids. UNAVAILABLE while this runner has no machine number, which it needs Postgres for.
+	// Returns new ids. UNAVAILABLE while this runner has no machine number; it needs Postgres to lease one.
 	Generate(context.Context, *IdsGenerateRequest) (*IdsGenerateResponse, error)
-	// What an id was made of. Every number can be taken apart; whether it was ever given out is not checked.
+	// Returns the parts of an id. Accepts every number; it does not check whether the id was ever generated.
 	Decompose(context.Context, *IdsDecomposeRequest) (*IdsDecomposeResponse, error)
 	mustEmbedUnimplementedIdsServer()
 }

@@ -1,4 +1,4 @@
-// Leadership: who leads which group, until when, and how to give it up.
+// Leadership: who leads which group, until when, and how to hand it over.
 //
 // Errors common to all services are described in runs.proto.
 
@@ -32,22 +32,22 @@ type Leader struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The group.
 	Group string `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"`
-	// Whether the answering pod itself leads, its app having been told so.
+	// Whether the answering pod leads and its app has got OnBecomeLeader.
 	IsLeader bool `protobuf:"varint,2,opt,name=is_leader,json=isLeader,proto3" json:"is_leader,omitempty"`
-	// The runner that leads. Empty: nobody does, as far as known.
+	// The runner that leads. Empty: no leader is known.
 	LeaderRunnerId string `protobuf:"bytes,3,opt,name=leader_runner_id,json=leaderRunnerId,proto3" json:"leader_runner_id,omitempty"`
 	// The host name of the pod that leads.
 	LeaderHost string `protobuf:"bytes,4,opt,name=leader_host,json=leaderHost,proto3" json:"leader_host,omitempty"`
-	// The current term; with nobody leading, the last one. 0: there never was one.
+	// The epoch of the current term, or of the last one if nobody leads. 0: there was no term yet.
 	Epoch uint64 `protobuf:"varint,5,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// Only with `is_leader`: how long the app may act as leader from now on without another message.
 	TrustedFor *durationpb.Duration `protobuf:"bytes,6,opt,name=trusted_for,json=trustedFor,proto3" json:"trusted_for,omitempty"`
-	// The leader is handing over: begin nothing new. Known for certain on the leading pod only.
+	// The leader is handing over: start no new work. Reliable on the leading pod only.
 	Draining bool `protobuf:"varint,7,opt,name=draining,proto3" json:"draining,omitempty"`
-	// Only with `draining`: when what still runs is cancelled at the latest.
+	// Only with `draining`: when runs that have not ended are cancelled.
 	DrainDeadline *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=drain_deadline,json=drainDeadline,proto3" json:"drain_deadline,omitempty"`
 	// Only with `is_leader`: the end of trust as a reading of CLOCK_BOOTTIME of this machine, which the
-	// containers of a pod share. Unlike `trusted_for` it is not stretched when a message is held up or the
+	// containers of a pod share. Unlike `trusted_for` it does not grow when a message was delayed or the
 	// app was frozen. Unset: not known.
 	TrustedUntilBoottime *durationpb.Duration `protobuf:"bytes,9,opt,name=trusted_until_boottime,json=trustedUntilBoottime,proto3" json:"trusted_until_boottime,omitempty"`
 	unknownFields        protoimpl.UnknownFields
@@ -244,7 +244,7 @@ type LeadershipListRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How many per page: 0 means 100, at most 1,000.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// The `next_page_token` of the page before. Empty: the first page.
+	// The `next_page_token` of the previous page. Empty: the first page.
 	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -297,7 +297,7 @@ func (x *LeadershipListRequest) GetPageToken() string {
 // Response of Leadership.List.
 type LeadershipListResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// One for each group, by name.
+	// One per group, ordered by name.
 	Leaders []*Leader `protobuf:"bytes,1,rep,name=leaders,proto3" json:"leaders,omitempty"`
 	// Empty: this was the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
@@ -398,7 +398,7 @@ func (x *LeadershipResignRequest) GetGroup() string {
 // Response of Leadership.Resign.
 type LeadershipResignResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The leadership as it is now; on the leading pod: draining.
+	// The current leadership; on the leading pod: draining.
 	Leader        *Leader `protobuf:"bytes,1,opt,name=leader,proto3" json:"leader,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -490,7 +490,7 @@ func (x *LeadershipWatchRequest) GetGroup() string {
 // One message of Leadership.Watch.
 type LeadershipWatchResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The leadership as it is now.
+	// The current leadership.
 	Leader        *Leader `protobuf:"bytes,1,opt,name=leader,proto3" json:"leader,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -574,7 +574,8 @@ const file_baton_v1_leadership_proto_rawDesc = "" +
 	"\x03Get\x12\x1e.baton.v1.LeadershipGetRequest\x1a\x1f.baton.v1.LeadershipGetResponse\x12I\n" +
 	"\x04List\x12\x1f.baton.v1.LeadershipListRequest\x1a .baton.v1.LeadershipListResponse\x12O\n" +
 	"\x06Resign\x12!.baton.v1.LeadershipResignRequest\x1a\".baton.v1.LeadershipResignResponse\x12N\n" +
-	"\x05Watch\x12 .baton.v1.LeadershipWatchRequest\x1a!.baton.v1.LeadershipWatchResponse0\x01b\x06proto3"
+	"\x05Watch\x12 .baton.v1.LeadershipWatchRequest\x1a!.baton.v1.LeadershipWatchResponse0\x01BC\n" +
+	"\fdev.baton.v1P\x01Z1github.com/baton-sidecar/baton/clients/go/batonv1b\x06proto3"
 
 var (
 	file_baton_v1_leadership_proto_rawDescOnce sync.Once

@@ -1,4 +1,4 @@
-// Leadership: who leads which group, until when, and how to give it up.
+// Leadership: who leads which group, until when, and how to hand it over.
 //
 // Errors common to all services are described in runs.proto.
 
@@ -36,23 +36,23 @@ const (
 // Get, List and Watch answer on any pod, whoever leads. In every request an empty `group` means `default`;
 // a group that is not in the configuration is NOT_FOUND.
 type LeadershipClient interface {
-	// Who leads a group now.
+	// Returns the leader of a group.
 	Get(ctx context.Context, in *LeadershipGetRequest, opts ...grpc.CallOption) (*LeadershipGetResponse, error)
-	// Who leads each group, by name.
+	// Returns the leader of each group, ordered by name.
 	List(ctx context.Context, in *LeadershipListRequest, opts ...grpc.CallOption) (*LeadershipListResponse, error)
-	// Hand the group over, on whichever pod it is led; FAILED_PRECONDITION if nobody leads it. Answers as soon
-	// as the hand-over has begun, or the leader has been asked, so that a handler may call it; watch the group
-	// to see its end. Runs may finish within the drain time. Asking again is fine.
+	// Asks the leader of the group, on any pod, to hand it over; FAILED_PRECONDITION if nobody leads it. Answers
+	// as soon as the hand-over has begun or the leader has been asked, so that a handler may call it; watch the
+	// group to see the end. Runs may finish within the drain time. The call may be repeated.
 	Resign(ctx context.Context, in *LeadershipResignRequest, opts ...grpc.CallOption) (*LeadershipResignResponse, error)
-	// The leader of a group: at once, after every change, and on the leading pod after every renewal of the
-	// lease (about once a second). The stream ends only with an error; when it breaks, open it again.
+	// Streams the leader of a group: at once, after every change, and on the leading pod after every renewal of
+	// the lease (about once a second). The stream ends only with an error; when it breaks, open it again.
 	//
 	// On the leading pod each message with `is_leader` and the epoch of your term renews your trust: you may
-	// act as leader until `trusted_for` after the moment you began to read the message (take the time first,
-	// then look inside), and never beyond `trusted_until_boottime`. Only the newest message counts, even
-	// where it ends sooner; measure on a clock that goes on while the machine sleeps. Trust is not renewed
-	// any more once OnLoseLeadership has been sent. A message with `is_leader` false, or with another
-	// epoch, ends your trust at once; a broken stream lets it run out.
+	// act as leader until `trusted_for` after the moment you began to read the message (read the clock first,
+	// then parse the message), and never beyond `trusted_until_boottime`. Only the newest message counts, even
+	// if its trust ends sooner. Measure on a clock that keeps running while the machine is suspended. The
+	// sidecar does not renew trust after it has sent OnLoseLeadership. A message with `is_leader` false, or with
+	// another epoch, ends your trust at once; after a broken stream the trust expires by itself.
 	Watch(ctx context.Context, in *LeadershipWatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[LeadershipWatchResponse], error)
 }
 
@@ -120,23 +120,23 @@ type Leadership_WatchClient = grpc.ServerStreamingClient[LeadershipWatchResponse
 // Get, List and Watch answer on any pod, whoever leads. In every request an empty `group` means `default`;
 // a group that is not in the configuration is NOT_FOUND.
 type LeadershipServer interface {
-	// Who leads a group now.
+	// Returns the leader of a group.
 	Get(context.Context, *LeadershipGetRequest) (*LeadershipGetResponse, error)
-	// Who leads each group, by name.
+	// Returns the leader of each group, ordered by name.
 	List(context.Context, *LeadershipListRequest) (*LeadershipListResponse, error)
-	// Hand the group over, on whichever pod it is led; FAILED_PRECONDITION if nobody leads it. Answers as soon
-	// as the hand-over has begun, or the leader has been asked, so that a handler may call it; watch the group
-	// to see its end. Runs may finish within the drain time. Asking again is fine.
+	// Asks the leader of the group, on any pod, to hand it over; FAILED_PRECONDITION if nobody leads it. Answers
+	// as soon as the hand-over has begun or the leader has been asked, so that a handler may call it; watch the
+	// group to see the end. Runs may finish within the drain time. The call may be repeated.
 	Resign(context.Context, *LeadershipResignRequest) (*LeadershipResignResponse, error)
-	// The leader of a group: at once, after every change, and on the leading pod after every renewal of the
-	// lease (about once a second). The stream ends only with an error; when it breaks, open it again.
+	// Streams the leader of a group: at once, after every change, and on the leading pod after every renewal of
+	// the lease (about once a second). The stream ends only with an error; when it breaks, open it again.
 	//
 	// On the leading pod each message with `is_leader` and the epoch of your term renews your trust: you may
-	// act as leader until `trusted_for` after the moment you began to read the message (take the time first,
-	// then look inside), and never beyond `trusted_until_boottime`. Only the newest message counts, even
-	// where it ends sooner; measure on a clock that goes on while the machine sleeps. Trust is not renewed
-	// any more once OnLoseLeadership has been sent. A message with `is_leader` false, or with another
-	// epoch, ends your trust at once; a broken stream lets it run out.
+	// act as leader until `trusted_for` after the moment you began to read the message (read the clock first,
+	// then parse the message), and never beyond `trusted_until_boottime`. Only the newest message counts, even
+	// if its trust ends sooner. Measure on a clock that keeps running while the machine is suspended. The
+	// sidecar does not renew trust after it has sent OnLoseLeadership. A message with `is_leader` false, or with
+	// another epoch, ends your trust at once; after a broken stream the trust expires by itself.
 	Watch(*LeadershipWatchRequest, grpc.ServerStreamingServer[LeadershipWatchResponse]) error
 	mustEmbedUnimplementedLeadershipServer()
 }

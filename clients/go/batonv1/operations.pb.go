@@ -1,4 +1,4 @@
-// Operations: what an operator asks of one sidecar, through `baton` on the command line.
+// Operations: commands for one sidecar; the command line `baton` uses them.
 //
 // Errors common to all services are described in runs.proto.
 
@@ -28,7 +28,8 @@ const (
 // Request of Operations.Drain.
 type OperationsDrainRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Answer only when nothing is led here any more and the app has been told; else as soon as it has begun.
+	// True: answer when this sidecar leads no group any more and the app has been told. False: answer as soon as
+	// the drain has begun.
 	Wait          bool `protobuf:"varint,1,opt,name=wait,proto3" json:"wait,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -74,7 +75,7 @@ func (x *OperationsDrainRequest) GetWait() bool {
 // Response of Operations.Drain.
 type OperationsDrainResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Whether nothing is led here any more.
+	// Whether this sidecar leads no group any more.
 	Drained       bool `protobuf:"varint,1,opt,name=drained,proto3" json:"drained,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -128,7 +129,8 @@ const file_baton_v1_operations_proto_rawDesc = "" +
 	"\adrained\x18\x01 \x01(\bR\adrained2Z\n" +
 	"\n" +
 	"Operations\x12L\n" +
-	"\x05Drain\x12 .baton.v1.OperationsDrainRequest\x1a!.baton.v1.OperationsDrainResponseb\x06proto3"
+	"\x05Drain\x12 .baton.v1.OperationsDrainRequest\x1a!.baton.v1.OperationsDrainResponseBC\n" +
+	"\fdev.baton.v1P\x01Z1github.com/baton-sidecar/baton/clients/go/batonv1b\x06proto3"
 
 var (
 	file_baton_v1_operations_proto_rawDescOnce sync.Once

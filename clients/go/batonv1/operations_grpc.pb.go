@@ -1,4 +1,4 @@
-// Operations: what an operator asks of one sidecar, through `baton` on the command line.
+// Operations: commands for one sidecar; the command line `baton` uses them.
 //
 // Errors common to all services are described in runs.proto.
 
@@ -30,10 +30,10 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Speaks to the answering sidecar alone, not to the cluster.
+// Applies to the answering sidecar only, not to the cluster.
 type OperationsClient interface {
-	// Not ready, hand every group over, compete no more: what a preStop hook asks for. It cannot be undone;
-	// the process goes on serving until it is ended. Asking again is fine.
+	// Makes the sidecar not ready, hands over every group, and stops competing: for a preStop hook. It cannot be
+	// undone; the process keeps serving until it is stopped. The call may be repeated.
 	Drain(ctx context.Context, in *OperationsDrainRequest, opts ...grpc.CallOption) (*OperationsDrainResponse, error)
 }
 
@@ -59,10 +59,10 @@ func (c *operationsClient) Drain(ctx context.Context, in *OperationsDrainRequest
 // All implementations must embed UnimplementedOperationsServer
 // for forward compatibility.
 //
-// Speaks to the answering sidecar alone, not to the cluster.
+// Applies to the answering sidecar only, not to the cluster.
 type OperationsServer interface {
-	// Not ready, hand every group over, compete no more: what a preStop hook asks for. It cannot be undone;
-	// the process goes on serving until it is ended. Asking again is fine.
+	// Makes the sidecar not ready, hands over every group, and stops competing: for a preStop hook. It cannot be
+	// undone; the process keeps serving until it is stopped. The call may be repeated.
 	Drain(context.Context, *OperationsDrainRequest) (*OperationsDrainResponse, error)
 	mustEmbedUnimplementedOperationsServer()
 }

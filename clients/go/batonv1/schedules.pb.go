@@ -1,4 +1,4 @@
-// Schedules: when something runs. Their due times are called ticks; each tick ends in exactly one outcome.
+// Schedules: when something runs. Their due times are called ticks; each tick has exactly one outcome.
 //
 // Errors common to all services are described in runs.proto.
 
@@ -27,7 +27,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Which missed ticks are made good, for instance after a time without a leader.
+// Which missed ticks run, for instance after a time without a leader.
 type CatchUp int32
 
 const (
@@ -35,7 +35,7 @@ const (
 	CatchUp_CATCH_UP_UNSPECIFIED CatchUp = 0
 	// Only the newest runs; the others are recorded as skipped, reason COALESCED.
 	CatchUp_CATCH_UP_LATEST CatchUp = 1
-	// All run, oldest first, at most the newest `catch_up_max`.
+	// All run, oldest first, but only the newest `catch_up_max`.
 	CatchUp_CATCH_UP_ALL CatchUp = 2
 	// Ticks more than 10 s old are skipped, reason MISFIRE.
 	CatchUp_CATCH_UP_NONE CatchUp = 3
@@ -90,13 +90,13 @@ type Overlap int32
 const (
 	// The same as ALLOW.
 	Overlap_OVERLAP_UNSPECIFIED Overlap = 0
-	// Both run: handlers must be idempotent and bear it.
+	// Both run: handlers must be idempotent and safe to run concurrently.
 	Overlap_OVERLAP_ALLOW Overlap = 1
-	// It is skipped, reason OVERLAP.
+	// The tick is skipped, reason OVERLAP.
 	Overlap_OVERLAP_SKIP Overlap = 2
-	// It waits; one waits at most, further ones are skipped, reason OVERLAP.
+	// The tick waits; at most one waits, further ticks are skipped, reason OVERLAP.
 	Overlap_OVERLAP_QUEUE Overlap = 3
-	// The one that runs is cancelled and recorded as skipped, reason OVERLAP.
+	// The running one is cancelled and recorded as skipped, reason OVERLAP.
 	Overlap_OVERLAP_REPLACE Overlap = 4
 )
 
@@ -198,12 +198,13 @@ func (ScheduleSource) EnumDescriptor() ([]byte, []int) {
 	return file_baton_v1_schedules_proto_rawDescGZIP(), []int{2}
 }
 
-// How failed attempts are repeated: after `initial`, doubling, with jitter, never more than `max` apart.
+// How failed attempts are retried: first after `initial`, then after twice the last wait, with jitter, at most
+// after `max`.
 type RetryPolicy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Attempts in all, the first included. 0 means 3; 1 means no retry.
 	Attempts uint32 `protobuf:"varint,1,opt,name=attempts,proto3" json:"attempts,omitempty"`
-	// Before the second attempt. Unset: 1 s.
+	// The wait before the second attempt. Unset: 1 s.
 	Initial *durationpb.Duration `protobuf:"bytes,2,opt,name=initial,proto3" json:"initial,omitempty"`
 	// The longest wait. Unset: 1 minute.
 	Max           *durationpb.Duration `protobuf:"bytes,3,opt,name=max,proto3" json:"max,omitempty"`
@@ -262,8 +263,8 @@ func (x *RetryPolicy) GetMax() *durationpb.Duration {
 	return nil
 }
 
-// One schedule. Fields marked "output" are set by Baton and ignored in requests. Answers show every
-// default filled in.
+// One schedule. Fields marked "output" are set by Baton and ignored in requests. Responses contain every
+// default.
 type Schedule struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Unique among schedules of the cluster; 1 to 255 bytes. The handler's name. Cannot be changed.
@@ -278,56 +279,56 @@ type Schedule struct {
 	//	*Schedule_Every
 	//	*Schedule_At
 	Timing isSchedule_Timing `protobuf_oneof:"timing"`
-	// IANA name of the zone in which `cron` is read. Empty: UTC.
+	// IANA name of the time zone of `cron`. Empty: UTC.
 	Timezone string `protobuf:"bytes,6,opt,name=timezone,proto3" json:"timezone,omitempty"`
 	// Unset: true. False: ticks are recorded as skipped, reason PAUSED.
 	Enabled *bool `protobuf:"varint,7,opt,name=enabled,proto3,oneof" json:"enabled,omitempty"`
-	// Handed to each Execute; at most 256 KiB.
+	// Sent with each Execute; at most 256 KiB.
 	Payload []byte `protobuf:"bytes,8,opt,name=payload,proto3" json:"payload,omitempty"`
-	// Of the payload. Empty: application/json.
+	// The content type of the payload. Empty: application/json.
 	ContentType string `protobuf:"bytes,9,opt,name=content_type,json=contentType,proto3" json:"content_type,omitempty"`
-	// No tick before. Unset: from now on.
+	// No tick before this time. Unset: from now on.
 	StartAt *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=start_at,json=startAt,proto3" json:"start_at,omitempty"`
-	// No tick at or after. Unset: no end.
+	// No tick at or after this time. Unset: no end.
 	EndAt *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=end_at,json=endAt,proto3" json:"end_at,omitempty"`
 	// Stale without a success in twice this time. Unset or zero: derived from the timing.
 	ExpectedInterval *durationpb.Duration `protobuf:"bytes,12,opt,name=expected_interval,json=expectedInterval,proto3" json:"expected_interval,omitempty"`
-	// A tick older than this is skipped, reason MISFIRE. Must be above zero. Unset: 1 day.
+	// A tick older than this is skipped, reason MISFIRE. Must be positive. Unset: 1 day.
 	SkipIfOlderThan *durationpb.Duration `protobuf:"bytes,13,opt,name=skip_if_older_than,json=skipIfOlderThan,proto3" json:"skip_if_older_than,omitempty"`
-	// Which missed ticks are made good.
+	// Which missed ticks run.
 	CatchUp CatchUp `protobuf:"varint,14,opt,name=catch_up,json=catchUp,proto3,enum=baton.v1.CatchUp" json:"catch_up,omitempty"`
 	// With CATCH_UP_ALL, how many at most. 0 means 100; at most 1,000.
 	CatchUpMax uint32 `protobuf:"varint,15,opt,name=catch_up_max,json=catchUpMax,proto3" json:"catch_up_max,omitempty"`
-	// What happens when executions would overlap.
+	// What happens when runs would overlap.
 	Overlap Overlap `protobuf:"varint,16,opt,name=overlap,proto3,enum=baton.v1.Overlap" json:"overlap,omitempty"`
 	// Unset: all defaults.
 	Retry *RetryPolicy `protobuf:"bytes,17,opt,name=retry,proto3" json:"retry,omitempty"`
 	// Each attempt is cancelled after this time, and counts as a failure that may be retried. Unset or
 	// zero: none.
 	Timeout *durationpb.Duration `protobuf:"bytes,18,opt,name=timeout,proto3" json:"timeout,omitempty"`
-	// Each tick is started later by a part of this, the same for the same tick. Unset or zero: none.
+	// Delays each tick by a part of this time, always the same for the same tick. Unset or zero: none.
 	Jitter *durationpb.Duration `protobuf:"bytes,19,opt,name=jitter,proto3" json:"jitter,omitempty"`
 	// Fetched with GET after each success, for an external dead man's switch. Empty: none.
 	PingUrl string `protobuf:"bytes,20,opt,name=ping_url,json=pingUrl,proto3" json:"ping_url,omitempty"`
-	// About its owned state. Unset: all defaults.
+	// Declares its owned state. Unset: all defaults.
 	State *StatePolicy `protobuf:"bytes,21,opt,name=state,proto3" json:"state,omitempty"`
-	// Output. Stopped by Pause.
+	// Output. Whether it is paused.
 	Paused bool `protobuf:"varint,22,opt,name=paused,proto3" json:"paused,omitempty"`
 	// Output. As given to Pause.
 	PauseNote string `protobuf:"bytes,23,opt,name=pause_note,json=pauseNote,proto3" json:"pause_note,omitempty"`
-	// Output. Who it belongs to.
+	// Output. What created it.
 	Source ScheduleSource `protobuf:"varint,24,opt,name=source,proto3,enum=baton.v1.ScheduleSource" json:"source,omitempty"`
-	// Output. The next tick. Unset: there is none, or it is paused, not enabled or retired.
+	// Output. The next tick. Unset: there is none, or the schedule is paused, not enabled or retired.
 	NextRunAt *timestamppb.Timestamp `protobuf:"bytes,25,opt,name=next_run_at,json=nextRunAt,proto3" json:"next_run_at,omitempty"`
 	// Output. When the last run was started. Unset: never.
 	LastRunAt *timestamppb.Timestamp `protobuf:"bytes,26,opt,name=last_run_at,json=lastRunAt,proto3" json:"last_run_at,omitempty"`
-	// Output. When it was made.
+	// Output. When it was created.
 	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,27,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	// Output. When its definition was last changed.
 	UpdatedAt *timestamppb.Timestamp `protobuf:"bytes,28,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
-	// Output. When it was deleted, or no longer named in the file. Unset: it is live.
+	// Output. When it was deleted or removed from the file. Unset: it is live.
 	RetiredAt *timestamppb.Timestamp `protobuf:"bytes,29,opt,name=retired_at,json=retiredAt,proto3" json:"retired_at,omitempty"`
-	// Output. What is remembered of its executions.
+	// Output. Statistics of its executions.
 	Metadata *ExecutionMetadata `protobuf:"bytes,30,opt,name=metadata,proto3" json:"metadata,omitempty"`
 	// Output. No heartbeat for `health.stale_after`, or no success in twice the expected interval.
 	Stale bool `protobuf:"varint,31,opt,name=stale,proto3" json:"stale,omitempty"`
@@ -609,8 +610,8 @@ type isSchedule_Timing interface {
 }
 
 type Schedule_Cron struct {
-	// 5 fields, or 6 with seconds first; `@daily` and friends; `H` for a value hashed from the name. Means
-	// what Debian's cron(8) means, over daylight-saving changes too.
+	// 5 fields, or 6 with seconds first; `@daily` and the like; `H` for a value hashed from the name. The
+	// meaning is that of Debian's cron(8), including daylight-saving changes.
 	Cron string `protobuf:"bytes,3,opt,name=cron,proto3,oneof"`
 }
 
@@ -819,9 +820,9 @@ type SchedulesListRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How many per page: 0 means 100, at most 1,000.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// The `next_page_token` of the page before. Empty: the first page.
+	// The `next_page_token` of the previous page. Empty: the first page.
 	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
-	// Retired ones too.
+	// Include retired schedules.
 	IncludeRetired bool `protobuf:"varint,3,opt,name=include_retired,json=includeRetired,proto3" json:"include_retired,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -881,7 +882,7 @@ func (x *SchedulesListRequest) GetIncludeRetired() bool {
 // Response of Schedules.List.
 type SchedulesListResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// By name. A page also ends before its message would exceed 4 MiB.
+	// Ordered by name. A page also ends before its message would exceed 4 MiB.
 	Schedules []*Schedule `protobuf:"bytes,1,rep,name=schedules,proto3" json:"schedules,omitempty"`
 	// Empty: this was the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
@@ -1166,7 +1167,7 @@ func (x *SchedulesPauseRequest) GetNote() string {
 // Response of Schedules.Pause.
 type SchedulesPauseResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As it is now.
+	// The current schedule.
 	Schedule      *Schedule `protobuf:"bytes,1,opt,name=schedule,proto3" json:"schedule,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1258,7 +1259,7 @@ func (x *SchedulesResumeRequest) GetName() string {
 // Response of Schedules.Resume.
 type SchedulesResumeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As it is now.
+	// The current schedule.
 	Schedule      *Schedule `protobuf:"bytes,1,opt,name=schedule,proto3" json:"schedule,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1306,10 +1307,10 @@ type SchedulesTriggerRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Which schedule.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Instead of the schedule's own payload; at most 256 KiB. Unset: the schedule's.
+	// Replaces the schedule's own payload; at most 256 KiB. Unset: the schedule's payload.
 	Payload []byte `protobuf:"bytes,2,opt,name=payload,proto3,oneof" json:"payload,omitempty"`
-	// Makes it safe to ask again after an unknown answer: the same id with the same name, within the kept
-	// history, gives the same run. At most 255 bytes. Empty: none.
+	// Makes it safe to repeat the call after a lost answer: the same id with the same name, within the kept
+	// history, returns the same run. At most 255 bytes. Empty: none.
 	RequestId     string `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1412,14 +1413,14 @@ func (x *SchedulesTriggerResponse) GetRunId() uint64 {
 	return 0
 }
 
-// Request of Schedules.Backfill. Asking again runs nothing twice.
+// Request of Schedules.Backfill. Repeating it runs nothing twice.
 type SchedulesBackfillRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Which schedule.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// The first tick at or after this. Required.
+	// Ticks at or after this time. Required.
 	FromAt *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=from_at,json=fromAt,proto3" json:"from_at,omitempty"`
-	// The last tick before this; not in the future. Required.
+	// Ticks before this time, which is not in the future. Required.
 	ToAt          *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=to_at,json=toAt,proto3" json:"to_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1479,7 +1480,7 @@ func (x *SchedulesBackfillRequest) GetToAt() *timestamppb.Timestamp {
 // Response of Schedules.Backfill.
 type SchedulesBackfillResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The runs made, oldest tick first; ticks that had an outcome or a run already are not among them.
+	// The new runs, oldest tick first; ticks that already had an outcome or a run are not included.
 	RunIds        []uint64 `protobuf:"varint,1,rep,packed,name=run_ids,json=runIds,proto3" json:"run_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1525,7 +1526,7 @@ func (x *SchedulesBackfillResponse) GetRunIds() []uint64 {
 // Request of Schedules.Preview.
 type SchedulesPreviewRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What to look at. Required.
+	// The schedule to preview. Required.
 	//
 	// Types that are valid to be assigned to Target:
 	//
@@ -1619,7 +1620,7 @@ type SchedulesPreviewRequest_Name struct {
 }
 
 type SchedulesPreviewRequest_Schedule struct {
-	// A definition that need not be stored; for `H` its name matters.
+	// A definition, stored or not; `H` depends on its name.
 	Schedule *Schedule `protobuf:"bytes,2,opt,name=schedule,proto3,oneof"`
 }
 
@@ -1804,7 +1805,8 @@ const file_baton_v1_schedules_proto_rawDesc = "" +
 	"\x06Resume\x12 .baton.v1.SchedulesResumeRequest\x1a!.baton.v1.SchedulesResumeResponse\x12P\n" +
 	"\aTrigger\x12!.baton.v1.SchedulesTriggerRequest\x1a\".baton.v1.SchedulesTriggerResponse\x12S\n" +
 	"\bBackfill\x12\".baton.v1.SchedulesBackfillRequest\x1a#.baton.v1.SchedulesBackfillResponse\x12P\n" +
-	"\aPreview\x12!.baton.v1.SchedulesPreviewRequest\x1a\".baton.v1.SchedulesPreviewResponseb\x06proto3"
+	"\aPreview\x12!.baton.v1.SchedulesPreviewRequest\x1a\".baton.v1.SchedulesPreviewResponseBC\n" +
+	"\fdev.baton.v1P\x01Z1github.com/baton-sidecar/baton/clients/go/batonv1b\x06proto3"
 
 var (
 	file_baton_v1_schedules_proto_rawDescOnce sync.Once

@@ -1,4 +1,4 @@
-// Schedules: when something runs. Their due times are called ticks; each tick ends in exactly one outcome.
+// Schedules: when something runs. Their due times are called ticks; each tick has exactly one outcome.
 //
 // Errors common to all services are described in runs.proto.
 
@@ -41,33 +41,34 @@ const (
 //
 // Manages schedules; answers on any pod, whoever leads.
 //
-// A schedule belongs to the source that made it: the configuration file or this API. One that belongs to
-// the file is changed there only: Update and Delete answer FAILED_PRECONDITION. Pause, Resume,
+// A schedule belongs to the source that created it: the configuration file or this API. A schedule of the file
+// can be changed there only: Update and Delete answer FAILED_PRECONDITION. Pause, Resume,
 // Trigger and Backfill work on both. Unknown or retired names are NOT_FOUND, except with Get.
 type SchedulesClient interface {
-	// Makes a schedule. Ticks count from now on. ALREADY_EXISTS if the name is taken by a live one;
+	// Creates a schedule. Ticks count from now on. ALREADY_EXISTS if a live schedule has the name;
 	// INVALID_ARGUMENT for, among others, a cron that never fires.
 	Create(ctx context.Context, in *SchedulesCreateRequest, opts ...grpc.CallOption) (*SchedulesCreateResponse, error)
-	// One schedule, also a retired one.
+	// Returns one schedule, including retired ones.
 	Get(ctx context.Context, in *SchedulesGetRequest, opts ...grpc.CallOption) (*SchedulesGetResponse, error)
-	// Schedules, by name.
+	// Returns schedules, ordered by name.
 	List(ctx context.Context, in *SchedulesListRequest, opts ...grpc.CallOption) (*SchedulesListResponse, error)
-	// Replaces the whole definition: a field left unset gets its default. If the timing changes, ticks count
-	// from now on; otherwise nothing is lost. A pause is kept.
+	// Replaces the whole definition: an unset field gets its default. If the timing changes, ticks count
+	// from now on; otherwise no tick is lost. A pause is kept.
 	Update(ctx context.Context, in *SchedulesUpdateRequest, opts ...grpc.CallOption) (*SchedulesUpdateResponse, error)
-	// Retires a schedule: no more ticks, runs that wait are skipped as OPERATOR, the history stays.
+	// Retires a schedule: it has no more ticks, its queued and waiting runs are skipped as OPERATOR, its history
+	// stays.
 	Delete(ctx context.Context, in *SchedulesDeleteRequest, opts ...grpc.CallOption) (*SchedulesDeleteResponse, error)
-	// Stops a schedule until Resume; ticks meanwhile are recorded as skipped, reason PAUSED. Runs that were
-	// begun go on. Pausing again replaces the note.
+	// Pauses a schedule until Resume; its ticks are recorded as skipped, reason PAUSED. Runs that have begun
+	// continue. Pausing again replaces the note.
 	Pause(ctx context.Context, in *SchedulesPauseRequest, opts ...grpc.CallOption) (*SchedulesPauseResponse, error)
-	// Ends a pause. That there is none is not an error.
+	// Ends a pause. Succeeds if there is none.
 	Resume(ctx context.Context, in *SchedulesResumeRequest, opts ...grpc.CallOption) (*SchedulesResumeResponse, error)
-	// Runs it once, now, beside its ticks; also while it is paused.
+	// Runs the schedule once, now, in addition to its ticks; also while it is paused.
 	Trigger(ctx context.Context, in *SchedulesTriggerRequest, opts ...grpc.CallOption) (*SchedulesTriggerResponse, error)
-	// Runs the ticks of a past range that have no outcome yet, exempt from misfire and catch-up. More than
-	// 1,000 of them: INVALID_ARGUMENT, and none is run.
+	// Runs the ticks of a past range that have no outcome yet, without the rules for misfire and catch-up.
+	// INVALID_ARGUMENT if there are more than 1,000; then none runs.
 	Backfill(ctx context.Context, in *SchedulesBackfillRequest, opts ...grpc.CallOption) (*SchedulesBackfillResponse, error)
-	// The next ticks of a schedule, or of one that is not stored. Changes nothing.
+	// Returns the next ticks of a stored schedule or of a given definition. Changes nothing.
 	Preview(ctx context.Context, in *SchedulesPreviewRequest, opts ...grpc.CallOption) (*SchedulesPreviewResponse, error)
 }
 
@@ -185,33 +186,34 @@ func (c *schedulesClient) Preview(ctx context.Context, in *SchedulesPreviewReque
 //
 // Manages schedules; answers on any pod, whoever leads.
 //
-// A schedule belongs to the source that made it: the configuration file or this API. One that belongs to
-// the file is changed there only: Update and Delete answer FAILED_PRECONDITION. Pause, Resume,
+// A schedule belongs to the source that created it: the configuration file or this API. A schedule of the file
+// can be changed there only: Update and Delete answer FAILED_PRECONDITION. Pause, Resume,
 // Trigger and Backfill work on both. Unknown or retired names are NOT_FOUND, except with Get.
 type SchedulesServer interface {
-	// Makes a schedule. Ticks count from now on. ALREADY_EXISTS if the name is taken by a live one;
+	// Creates a schedule. Ticks count from now on. ALREADY_EXISTS if a live schedule has the name;
 	// INVALID_ARGUMENT for, among others, a cron that never fires.
 	Create(context.Context, *SchedulesCreateRequest) (*SchedulesCreateResponse, error)
-	// One schedule, also a retired one.
+	// Returns one schedule, including retired ones.
 	Get(context.Context, *SchedulesGetRequest) (*SchedulesGetResponse, error)
-	// Schedules, by name.
+	// Returns schedules, ordered by name.
 	List(context.Context, *SchedulesListRequest) (*SchedulesListResponse, error)
-	// Replaces the whole definition: a field left unset gets its default. If the timing changes, ticks count
-	// from now on; otherwise nothing is lost. A pause is kept.
+	// Replaces the whole definition: an unset field gets its default. If the timing changes, ticks count
+	// from now on; otherwise no tick is lost. A pause is kept.
 	Update(context.Context, *SchedulesUpdateRequest) (*SchedulesUpdateResponse, error)
-	// Retires a schedule: no more ticks, runs that wait are skipped as OPERATOR, the history stays.
+	// Retires a schedule: it has no more ticks, its queued and waiting runs are skipped as OPERATOR, its history
+	// stays.
 	Delete(context.Context, *SchedulesDeleteRequest) (*SchedulesDeleteResponse, error)
-	// Stops a schedule until Resume; ticks meanwhile are recorded as skipped, reason PAUSED. Runs that were
-	// begun go on. Pausing again replaces the note.
+	// Pauses a schedule until Resume; its ticks are recorded as skipped, reason PAUSED. Runs that have begun
+	// continue. Pausing again replaces the note.
 	Pause(context.Context, *SchedulesPauseRequest) (*SchedulesPauseResponse, error)
-	// Ends a pause. That there is none is not an error.
+	// Ends a pause. Succeeds if there is none.
 	Resume(context.Context, *SchedulesResumeRequest) (*SchedulesResumeResponse, error)
-	// Runs it once, now, beside its ticks; also while it is paused.
+	// Runs the schedule once, now, in addition to its ticks; also while it is paused.
 	Trigger(context.Context, *SchedulesTriggerRequest) (*SchedulesTriggerResponse, error)
-	// Runs the ticks of a past range that have no outcome yet, exempt from misfire and catch-up. More than
-	// 1,000 of them: INVALID_ARGUMENT, and none is run.
+	// Runs the ticks of a past range that have no outcome yet, without the rules for misfire and catch-up.
+	// INVALID_ARGUMENT if there are more than 1,000; then none runs.
 	Backfill(context.Context, *SchedulesBackfillRequest) (*SchedulesBackfillResponse, error)
-	// The next ticks of a schedule, or of one that is not stored. Changes nothing.
+	// Returns the next ticks of a stored schedule or of a given definition. Changes nothing.
 	Preview(context.Context, *SchedulesPreviewRequest) (*SchedulesPreviewResponse, error)
 	mustEmbedUnimplementedSchedulesServer()
 }

@@ -1,4 +1,4 @@
-// Singletons: the leader-only processes of the cluster, as the configuration names them.
+// Singletons: the leader-only processes of the cluster that the configuration declares.
 //
 // Errors common to all services are described in runs.proto.
 
@@ -35,11 +35,11 @@ type Singleton struct {
 	Group string `protobuf:"bytes,2,opt,name=group,proto3" json:"group,omitempty"`
 	// The runner that runs it: the leader of its group. Empty: none.
 	Leader string `protobuf:"bytes,3,opt,name=leader,proto3" json:"leader,omitempty"`
-	// What is remembered of its executions.
+	// Statistics of its executions.
 	Metadata *ExecutionMetadata `protobuf:"bytes,4,opt,name=metadata,proto3" json:"metadata,omitempty"`
 	// Its declared `state.version`.
 	StateVersion uint32 `protobuf:"varint,5,opt,name=state_version,json=stateVersion,proto3" json:"state_version,omitempty"`
-	// When it was last shown to be alive (lock held, app answering). Unset: never.
+	// When its leader last wrote a heartbeat (lock held, app answering). Unset: never.
 	LastHeartbeat *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=last_heartbeat,json=lastHeartbeat,proto3" json:"last_heartbeat,omitempty"`
 	// No heartbeat for `health.stale_after`, or no success in twice its `expected_interval`.
 	Stale bool `protobuf:"varint,7,opt,name=stale,proto3" json:"stale,omitempty"`
@@ -232,7 +232,7 @@ type SingletonsListRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How many per page: 0 means 100, at most 1,000.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// The `next_page_token` of the page before. Empty: the first page.
+	// The `next_page_token` of the previous page. Empty: the first page.
 	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -285,7 +285,7 @@ func (x *SingletonsListRequest) GetPageToken() string {
 // Response of Singletons.List.
 type SingletonsListResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// By name.
+	// Ordered by name.
 	Singletons []*Singleton `protobuf:"bytes,1,rep,name=singletons,proto3" json:"singletons,omitempty"`
 	// Empty: this was the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
@@ -367,7 +367,8 @@ const file_baton_v1_singletons_proto_rawDesc = "" +
 	"\n" +
 	"Singletons\x12F\n" +
 	"\x03Get\x12\x1e.baton.v1.SingletonsGetRequest\x1a\x1f.baton.v1.SingletonsGetResponse\x12I\n" +
-	"\x04List\x12\x1f.baton.v1.SingletonsListRequest\x1a .baton.v1.SingletonsListResponseb\x06proto3"
+	"\x04List\x12\x1f.baton.v1.SingletonsListRequest\x1a .baton.v1.SingletonsListResponseBC\n" +
+	"\fdev.baton.v1P\x01Z1github.com/baton-sidecar/baton/clients/go/batonv1b\x06proto3"
 
 var (
 	file_baton_v1_singletons_proto_rawDescOnce sync.Once

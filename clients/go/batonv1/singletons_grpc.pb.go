@@ -1,4 +1,4 @@
-// Singletons: the leader-only processes of the cluster, as the configuration names them.
+// Singletons: the leader-only processes of the cluster that the configuration declares.
 //
 // Errors common to all services are described in runs.proto.
 
@@ -33,9 +33,9 @@ const (
 //
 // Reads singletons; answers on any pod.
 type SingletonsClient interface {
-	// One singleton; NOT_FOUND if the configuration does not name it.
+	// Returns one singleton; NOT_FOUND if the configuration does not declare it.
 	Get(ctx context.Context, in *SingletonsGetRequest, opts ...grpc.CallOption) (*SingletonsGetResponse, error)
-	// All singletons, by name.
+	// Returns all singletons, ordered by name.
 	List(ctx context.Context, in *SingletonsListRequest, opts ...grpc.CallOption) (*SingletonsListResponse, error)
 }
 
@@ -73,9 +73,9 @@ func (c *singletonsClient) List(ctx context.Context, in *SingletonsListRequest, 
 //
 // Reads singletons; answers on any pod.
 type SingletonsServer interface {
-	// One singleton; NOT_FOUND if the configuration does not name it.
+	// Returns one singleton; NOT_FOUND if the configuration does not declare it.
 	Get(context.Context, *SingletonsGetRequest) (*SingletonsGetResponse, error)
-	// All singletons, by name.
+	// Returns all singletons, ordered by name.
 	List(context.Context, *SingletonsListRequest) (*SingletonsListResponse, error)
 	mustEmbedUnimplementedSingletonsServer()
 }

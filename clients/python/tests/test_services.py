@@ -168,7 +168,7 @@ async def test_leadership_is_read_watched_and_resigned(app: Baton, sidecar: Fake
     watched = app.leadership.watch("reports")
     assert (await anext(watched)).is_leader
     assert (await app.leadership.resign("reports")).draining
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while (await anext(watched)).is_leader:
             pass
     await watched.aclose()

@@ -9,7 +9,7 @@
 {{- toYaml $config -}}
 {{- end -}}
 
-{{/* Without the revision: an upgrade that leaves the configuration alone restarts no pod. */}}
+{{/* Without the revision: an upgrade that does not change the configuration restarts no pod. */}}
 {{- define "baton.podAnnotations" -}}
 checksum/baton-config: {{ toYaml (omit .Values.config "config_revision") | sha256sum }}
 {{- end -}}
@@ -18,14 +18,14 @@ checksum/baton-config: {{ toYaml (omit .Values.config "config_revision") | sha25
 {{- regexFind "[0-9]+$" .Values.config.http.address -}}
 {{- end -}}
 
-{{/* Everything happens within it: the drain, which preStop waits for, then the ends of app and sidecar. */}}
+{{/* It covers the drain, which preStop waits for, and then the stop of app and sidecar. */}}
 {{- define "baton.terminationGracePeriodSeconds" -}}
 {{- $drain := dig "election" "drain" "20s" .Values.config -}}
 {{- $seconds := include "baton.seconds" (dict "key" "config.election.drain" "text" $drain) -}}
 {{- add (ceil (float64 $seconds)) .Values.sidecar.shutdownMarginSeconds -}}
 {{- end -}}
 
-{{/* Seconds of a duration such as 1m30s. RE2 cannot look ahead, so "ms" gets a letter of its own. */}}
+{{/* Seconds of a duration such as 1m30s. RE2 has no lookahead, so "ms" is replaced by one letter first. */}}
 {{- define "baton.seconds" -}}
 {{- $text := toString .text | replace "ms" "u" -}}
 {{- if not (regexMatch "^([0-9.]+d)?([0-9.]+h)?([0-9.]+m)?([0-9.]+s)?([0-9.]+u)?$" $text) -}}

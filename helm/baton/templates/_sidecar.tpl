@@ -107,7 +107,7 @@ fsGroup: 65532
 seccompProfile: {type: RuntimeDefault}
 {{- end -}}
 
-{{/* Pod Security "restricted", and a root that cannot be written. */}}
+{{/* Pod Security "restricted", and a read-only root file system. */}}
 {{- define "baton.restricted" -}}
 runAsNonRoot: true
 allowPrivilegeEscalation: false

@@ -1,15 +1,11 @@
-"""The Deferreds service: messages in, messages out; every rule is in the step behind it."""
+"""The Deferreds service: converts messages; the rules are in `sidecar/deferreds.py`."""
 
-from datetime import datetime
 from typing import Any, Protocol
-
-from google.protobuf.duration_pb2 import Duration
-from google.protobuf.timestamp_pb2 import Timestamp
 
 from sidecar._proto.baton.v1 import deferreds_pb2 as pb
 from sidecar._proto.baton.v1 import deferreds_pb2_grpc
+from sidecar.adapters.convert import run_of, seconds_of, timestamp
 from sidecar.model.deferred import Deferred, DeferredState
-from sidecar.model.errors import InvalidArgument
 from sidecar.model.run import RunRef
 
 _STATES = {
@@ -36,20 +32,20 @@ class DeferredsService(deferreds_pb2_grpc.DeferredsServicer):
     async def Create(
         self, request: pb.DeferredsCreateRequest, context: Any
     ) -> pb.DeferredsCreateResponse:
-        run = request.run
         token = await self._deferreds.create(
             request.name,
-            run=RunRef(run.run_id, run.attempt, run.epoch) if request.HasField("run") else None,
-            ttl_seconds=_seconds("ttl", request.ttl) if request.HasField("ttl") else None,
+            run=run_of(request),
+            ttl_seconds=seconds_of(request, "ttl"),
         )
         return pb.DeferredsCreateResponse(token=token)
 
     async def Await(
         self, request: pb.DeferredsAwaitRequest, context: Any
     ) -> pb.DeferredsAwaitResponse:
-        given = request.HasField("timeout")
-        seconds = _seconds("timeout", request.timeout) if given else _AWAIT_SECONDS
-        deferred = await self._deferreds.wait(request.token, seconds=seconds)
+        seconds = seconds_of(request, "timeout")
+        deferred = await self._deferreds.wait(
+            request.token, seconds=_AWAIT_SECONDS if seconds is None else seconds
+        )
         return pb.DeferredsAwaitResponse(deferred=_message(request.token, deferred))
 
     async def Complete(
@@ -77,22 +73,7 @@ def _message(token: str, deferred: Deferred) -> pb.Deferred:
         state=_STATES[deferred.state],
         value=deferred.value,
         error=deferred.error,
-        created_at=_timestamp(deferred.created_at),
-        finished_at=_timestamp(deferred.finished_at),
-        expires_at=_timestamp(deferred.expires_at),
+        created_at=timestamp(deferred.created_at),
+        finished_at=timestamp(deferred.finished_at),
+        expires_at=timestamp(deferred.expires_at),
     )
-
-
-def _timestamp(at: datetime | None) -> Timestamp | None:
-    if at is None:
-        return None
-    timestamp = Timestamp()
-    timestamp.FromDatetime(at)
-    return timestamp
-
-
-def _seconds(field: str, duration: Duration) -> float:
-    # The well-known type is checked only in JSON.
-    if abs(duration.nanos) > 999_999_999:
-        raise InvalidArgument(field, "is not a duration")
-    return duration.seconds + duration.nanos / 1e9

@@ -2,9 +2,8 @@
 
 from typing import Any, Protocol
 
-from google.protobuf.timestamp_pb2 import Timestamp
-
 from sidecar._proto.baton.v1 import ids_pb2, ids_pb2_grpc
+from sidecar.adapters.convert import timestamp
 from sidecar.model.snowflake import Parts
 
 
@@ -26,8 +25,6 @@ class IdsService(ids_pb2_grpc.IdsServicer):
         self, request: ids_pb2.IdsDecomposeRequest, context: Any
     ) -> ids_pb2.IdsDecomposeResponse:
         parts = self._ids.decompose(request.id)
-        timestamp = Timestamp()
-        timestamp.FromDatetime(parts.at)
         return ids_pb2.IdsDecomposeResponse(
-            timestamp=timestamp, machine_id=parts.machine, sequence=parts.sequence
+            timestamp=timestamp(parts.at), machine_id=parts.machine, sequence=parts.sequence
         )

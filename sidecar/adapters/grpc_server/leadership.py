@@ -1,9 +1,8 @@
 """The Leadership and Operations services."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import timedelta
 from typing import Any, Protocol
-
-from google.protobuf.duration_pb2 import Duration
 
 from sidecar._proto.baton.v1 import (
     leadership_pb2,
@@ -12,8 +11,9 @@ from sidecar._proto.baton.v1 import (
     operations_pb2_grpc,
 )
 from sidecar.adapters.clock import boottime, utc_now
-from sidecar.adapters.grpc_server.paging import page
-from sidecar.model.election_words import LeaderView
+from sidecar.adapters.convert import duration, timestamp
+from sidecar.adapters.grpc_server.paging import page, position_of, token_of
+from sidecar.model.election_types import LeaderView
 
 
 class Leadership(Protocol):
@@ -36,11 +36,14 @@ class LeadershipService(leadership_pb2_grpc.LeadershipServicer):
     async def List(
         self, request: leadership_pb2.LeadershipListRequest, context: Any
     ) -> leadership_pb2.LeadershipListResponse:
-        views, token = page(
-            self._leadership.all(), lambda view: view.group, request.page_size, request.page_token
+        after = position_of(request.page_token, "leaders")
+        views, last = page(
+            self._leadership.all(), lambda view: view.group, request.page_size, after
         )
         leaders = [_leader(view) for view in views]
-        return leadership_pb2.LeadershipListResponse(leaders=leaders, next_page_token=token)
+        return leadership_pb2.LeadershipListResponse(
+            leaders=leaders, next_page_token=token_of(last, "leaders")
+        )
 
     async def Resign(
         self, request: leadership_pb2.LeadershipResignRequest, context: Any
@@ -56,7 +59,7 @@ class LeadershipService(leadership_pb2_grpc.LeadershipServicer):
 
 
 class OperationsService(operations_pb2_grpc.OperationsServicer):
-    """`begin` starts the drain; `ended` waits until it is over."""
+    """`begin` starts the drain; `ended` waits for its end."""
 
     def __init__(self, begin: Callable[[], None], ended: Callable[[], Awaitable[None]]) -> None:
         self._begin = begin
@@ -72,25 +75,16 @@ class OperationsService(operations_pb2_grpc.OperationsServicer):
 
 
 def _leader(view: LeaderView) -> leadership_pb2.Leader:
-    leader = leadership_pb2.Leader(
+    now, trusted, drain = boottime(), view.trusted_until, view.drain_deadline
+    drained_at = None if drain is None else utc_now() + timedelta(seconds=drain - now)
+    return leadership_pb2.Leader(
         group=view.group,
         is_leader=view.is_leader,
         leader_runner_id=view.runner_id,
         leader_host=view.host,
         epoch=view.epoch,
         draining=view.draining,
+        trusted_for=duration(max(0.0, trusted - now) if view.is_leader else None),
+        trusted_until_boottime=duration(trusted if view.is_leader else None),
+        drain_deadline=timestamp(drained_at),
     )
-    now = boottime()
-    if view.is_leader:
-        leader.trusted_for.CopyFrom(_duration(max(0.0, view.trusted_until - now)))
-        leader.trusted_until_boottime.CopyFrom(_duration(view.trusted_until))
-    if view.drain_deadline is not None:
-        wall = utc_now().timestamp() + view.drain_deadline - now
-        leader.drain_deadline.FromNanoseconds(int(wall * 1e9))
-    return leader
-
-
-def _duration(seconds: float) -> Duration:
-    duration = Duration()
-    duration.FromNanoseconds(int(seconds * 1e9))
-    return duration

@@ -1,14 +1,15 @@
-"""The Runs service: conversion between its messages and our words."""
+"""The Runs service: converts messages; the rules are in `sidecar/execution/runs.py`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from sidecar._proto.baton.v1 import runs_pb2, runs_pb2_grpc
-from sidecar.adapters.grpc_execute import KINDS, timestamp
-from sidecar.adapters.grpc_server.paging import checked_size, fitting
+from sidecar.adapters.convert import run_of, timestamp
+from sidecar.adapters.grpc_execute import KINDS
+from sidecar.adapters.grpc_server.paging import checked_size, fitting, position_of, token_of
 from sidecar.model.errors import InvalidArgument
-from sidecar.model.ledger import RunEvent, RunFilter, RunRecord
 from sidecar.model.run import Outcome, RunRef, RunState
+from sidecar.model.run_records import RunEvent, RunFilter, RunRecord
 from sidecar.model.schedule import SkipReason
 
 T = TypeVar("T")
@@ -47,9 +48,12 @@ class RunsService(runs_pb2_grpc.RunsServicer):
             _chosen(_OUTCOME_FILTER, request.outcome, "outcome"),
             _chosen(_STATE_FILTER, request.state, "state"),
         )
-        found = await self._runs.page(wanted, before=_before(request.page_token), limit=size + 1)
+        listed = ("runs", request.name, str(request.outcome), str(request.state))
+        before = _before(position_of(request.page_token, *listed))
+        found = await self._runs.page(wanted, before=before, limit=size + 1)
         shown = fitting(_message(run) for run in found[:size])
-        token = str(shown[-1].run_id) if len(shown) < len(found) else ""
+        last = str(shown[-1].run_id) if len(shown) < len(found) else ""
+        token = token_of(last, *listed)
         return runs_pb2.RunsListResponse(runs=shown, next_page_token=token)
 
     async def Cancel(
@@ -79,23 +83,24 @@ class RunsService(runs_pb2_grpc.RunsServicer):
 
 
 def _ref(request: runs_pb2.RunsCheckpointRequest | runs_pb2.RunsHeartbeatRequest) -> RunRef:
-    if not request.HasField("run"):
-        raise InvalidArgument("run", "is needed: the run_id, attempt and epoch of this Execute")
-    return RunRef(request.run.run_id, request.run.attempt, request.run.epoch)
+    run = run_of(request)
+    if run is None:
+        raise InvalidArgument("run", "is required: the run_id, attempt and epoch of the Execute")
+    return run
 
 
-def _before(token: str) -> int | None:
-    if not token:
+def _before(run_id: str) -> int | None:
+    if not run_id:
         return None
-    if not (token.isascii() and token.isdecimal() and len(token) < 19):
-        raise InvalidArgument("page_token", "is not one that was given out")
-    return int(token)
+    if not (run_id.isascii() and run_id.isdecimal() and len(run_id) < 20):
+        raise InvalidArgument("page_token", "was not issued for this list")
+    return int(run_id)
 
 
-def _chosen(words: Mapping[int, T], number: int, field: str) -> T | None:
-    if number and number not in words:
+def _chosen(values: Mapping[int, T], number: int, field: str) -> T | None:
+    if number and number not in values:
         raise InvalidArgument(field, f"{number} is not known")
-    return words.get(number)
+    return values.get(number)
 
 
 def _message(run: RunRecord) -> runs_pb2.Run:

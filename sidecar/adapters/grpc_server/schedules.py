@@ -1,23 +1,25 @@
-"""The Schedules service: conversion between its messages and our words."""
+"""The Schedules service: converts messages; the rules are in `sidecar/scheduling/`."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Protocol
 
-from google.protobuf.duration_pb2 import Duration
-from google.protobuf.timestamp_pb2 import Timestamp
+import structlog
 
 from sidecar._proto.baton.v1 import schedules_pb2, schedules_pb2_grpc, state_pb2
-from sidecar.adapters.grpc_execute import duration, metadata_message, timestamp
-from sidecar.adapters.grpc_server.paging import checked_size, fitting
-from sidecar.config.work import Retry, Schedule, State
+from sidecar.adapters.convert import duration, instant_of, seconds_of, timestamp
+from sidecar.adapters.grpc_execute import metadata_message
+from sidecar.adapters.grpc_server.paging import checked_size, fitting, position_of, token_of
+from sidecar.model.definitions import Retry, Schedule, State
 from sidecar.model.errors import InvalidArgument
 from sidecar.model.health import EntityKey
+from sidecar.model.schedule import skips_missed_ticks
 from sidecar.model.stored_schedule import StoredSchedule
 from sidecar.tracing import current_span
 
-Stored = StoredSchedule[Schedule]
+log = structlog.get_logger()
+
 PREVIEW_DEFAULT = 10
 _CATCH_UPS = ("latest", "latest", "all", "none")
 _OVERLAPS = ("allow", "allow", "skip", "queue", "replace")
@@ -28,13 +30,15 @@ _SOURCES = {
 
 
 class Schedules(Protocol):
-    async def create(self, definition: Schedule) -> Stored: ...
-    async def get(self, name: str) -> Stored: ...
-    async def page(self, *, after: str, limit: int, include_retired: bool) -> Sequence[Stored]: ...
-    async def update(self, definition: Schedule) -> Stored: ...
+    async def create(self, definition: Schedule) -> StoredSchedule: ...
+    async def get(self, name: str) -> StoredSchedule: ...
+    async def page(
+        self, *, after: str, limit: int, include_retired: bool
+    ) -> Sequence[StoredSchedule]: ...
+    async def update(self, definition: Schedule) -> StoredSchedule: ...
     async def delete(self, name: str) -> None: ...
-    async def pause(self, name: str, note: str) -> Stored: ...
-    async def resume(self, name: str) -> Stored: ...
+    async def pause(self, name: str, note: str) -> StoredSchedule: ...
+    async def resume(self, name: str) -> StoredSchedule: ...
     async def trigger(self, name: str, *, payload: bytes | None, request_id: str) -> int: ...
     async def backfill(self, name: str, from_at: datetime, to_at: datetime) -> list[int]: ...
     async def preview(
@@ -43,7 +47,7 @@ class Schedules(Protocol):
 
 
 class SchedulesService(schedules_pb2_grpc.SchedulesServicer):
-    """`stale_reasons` says why what is stale counts as stale; it is asked once per call."""
+    """`stale_reasons` returns the reason for each stale entity; it is called once per request."""
 
     def __init__(
         self, schedules: Schedules, stale_reasons: Callable[[], Mapping[EntityKey, str]]
@@ -54,7 +58,10 @@ class SchedulesService(schedules_pb2_grpc.SchedulesServicer):
     async def Create(
         self, request: schedules_pb2.SchedulesCreateRequest, context: Any
     ) -> schedules_pb2.SchedulesCreateResponse:
-        stored = await self._schedules.create(_definition(request.schedule))
+        definition = _definition(request.schedule)
+        stored = await self._schedules.create(definition)
+        if problem := skips_missed_ticks(definition.catch_up, definition.overlap):
+            log.warning("schedule_skips_missed_ticks", schedule=definition.name, problem=problem)
         return schedules_pb2.SchedulesCreateResponse(schedule=self._shown(stored))
 
     async def Get(
@@ -67,12 +74,16 @@ class SchedulesService(schedules_pb2_grpc.SchedulesServicer):
         self, request: schedules_pb2.SchedulesListRequest, context: Any
     ) -> schedules_pb2.SchedulesListResponse:
         size = checked_size(request.page_size)
+        listed = ("schedules", str(request.include_retired))
         found = await self._schedules.page(
-            after=request.page_token, limit=size + 1, include_retired=request.include_retired
+            after=position_of(request.page_token, *listed),
+            limit=size + 1,
+            include_retired=request.include_retired,
         )
         stale = self._stale_reasons()
         shown = fitting(_message(stored, stale) for stored in found[:size])
-        token = shown[-1].name if len(shown) < len(found) else ""
+        last = shown[-1].name if len(shown) < len(found) else ""
+        token = token_of(last, *listed)
         return schedules_pb2.SchedulesListResponse(schedules=shown, next_page_token=token)
 
     async def Update(
@@ -112,10 +123,10 @@ class SchedulesService(schedules_pb2_grpc.SchedulesServicer):
     async def Backfill(
         self, request: schedules_pb2.SchedulesBackfillRequest, context: Any
     ) -> schedules_pb2.SchedulesBackfillResponse:
-        from_at = _instant(request, "from_at")
-        to_at = _instant(request, "to_at")
+        from_at = instant_of(request, "from_at")
+        to_at = instant_of(request, "to_at")
         if from_at is None or to_at is None:
-            raise InvalidArgument("from_at" if from_at is None else "to_at", "is needed")
+            raise InvalidArgument("from_at" if from_at is None else "to_at", "is required")
         run_ids = await self._schedules.backfill(request.name, from_at, to_at)
         for run_id in run_ids:
             current_span().link_run(run_id)
@@ -126,18 +137,18 @@ class SchedulesService(schedules_pb2_grpc.SchedulesServicer):
     ) -> schedules_pb2.SchedulesPreviewResponse:
         which = request.WhichOneof("target")
         if which is None:
-            raise InvalidArgument("name", "either a name or a schedule is needed")
+            raise InvalidArgument("name", "a name or a schedule is required")
         target = request.name if which == "name" else _definition(request.schedule)
         ticks = await self._schedules.preview(
-            target, count=request.n or PREVIEW_DEFAULT, after=_instant(request, "after")
+            target, count=request.n or PREVIEW_DEFAULT, after=instant_of(request, "after")
         )
-        return schedules_pb2.SchedulesPreviewResponse(ticks=[_stamp(tick) for tick in ticks])
+        return schedules_pb2.SchedulesPreviewResponse(ticks=[timestamp(tick) for tick in ticks])
 
-    def _shown(self, stored: Stored) -> schedules_pb2.Schedule:
+    def _shown(self, stored: StoredSchedule) -> schedules_pb2.Schedule:
         return _message(stored, self._stale_reasons())
 
 
-def _message(stored: Stored, stale: Mapping[EntityKey, str]) -> schedules_pb2.Schedule:
+def _message(stored: StoredSchedule, stale: Mapping[EntityKey, str]) -> schedules_pb2.Schedule:
     message = _defined(stored.definition)
     message.paused = stored.paused
     message.pause_note = stored.pause_note
@@ -151,7 +162,7 @@ def _message(stored: Stored, stale: Mapping[EntityKey, str]) -> schedules_pb2.Sc
         ("retired_at", stored.retired_at),
     ):
         if instant is not None:
-            getattr(message, field).CopyFrom(_stamp(instant))
+            getattr(message, field).CopyFrom(timestamp(instant))
     message.metadata.CopyFrom(metadata_message(stored.metadata))
     message.stale_reason = stale.get(("schedule", stored.definition.name), "")
     message.stale = bool(message.stale_reason)
@@ -159,20 +170,20 @@ def _message(stored: Stored, stale: Mapping[EntityKey, str]) -> schedules_pb2.Sc
 
 
 def _definition(message: schedules_pb2.Schedule) -> Schedule:
-    """What a caller sent, with defaults where it left something unset; limits are checked later."""
+    """The caller's schedule, with defaults for unset fields; limits are checked later."""
     timing = message.WhichOneof("timing")
     return Schedule(
         name=message.name,
         cron=message.cron if timing == "cron" else None,
         every_seconds=_seconds(message, "every", 0.0) if timing == "every" else None,
-        at=_instant(message, "at", "schedule."),
+        at=instant_of(message, "at", "schedule."),
         timezone=message.timezone or "UTC",
         group=message.group or "default",
         enabled=message.enabled if message.HasField("enabled") else True,
         payload=message.payload,
         content_type=message.content_type or "application/json",
-        start_at=_instant(message, "start_at", "schedule."),
-        end_at=_instant(message, "end_at", "schedule."),
+        start_at=instant_of(message, "start_at", "schedule."),
+        end_at=instant_of(message, "end_at", "schedule."),
         expected_interval_seconds=_seconds(message, "expected_interval", 0.0),
         skip_if_older_than_seconds=_seconds(message, "skip_if_older_than", 86_400.0),
         catch_up=_word(_CATCH_UPS, message.catch_up, "schedule.catch_up"),
@@ -228,40 +239,19 @@ def _defined(definition: Schedule) -> schedules_pb2.Schedule:
     if definition.cron is not None:
         message.cron = definition.cron
     elif definition.every_seconds is not None:
-        message.every.FromNanoseconds(round(definition.every_seconds * 1e9))
+        message.every.CopyFrom(duration(definition.every_seconds))
     elif definition.at is not None:
-        message.at.CopyFrom(_stamp(definition.at))
+        message.at.CopyFrom(timestamp(definition.at))
     return message
-
-
-def _stamp(instant: datetime) -> Timestamp:
-    message = Timestamp()
-    message.FromDatetime(instant.astimezone(UTC))
-    return message
-
-
-def _instant(message: Any, field: str, prefix: str = "") -> datetime | None:
-    if not message.HasField(field):
-        return None
-    try:
-        instant: datetime = getattr(message, field).ToDatetime(tzinfo=UTC)
-    except (ValueError, OverflowError):
-        raise InvalidArgument(
-            prefix + field, "is not a time between the years 1 and 9999"
-        ) from None
-    if not 1970 <= instant.year <= 2199:
-        raise InvalidArgument(prefix + field, "must lie between the years 1970 and 2199")
-    return instant
 
 
 def _seconds(message: Any, field: str, default: float, prefix: str = "schedule.") -> float:
-    if not message.HasField(field):
+    seconds = seconds_of(message, field, prefix)
+    if seconds is None:
         return default
-    value: Duration = getattr(message, field)
-    seconds = value.seconds + value.nanos / 1e9
     if seconds < 0:
         raise InvalidArgument(prefix + field, "must not be negative")
-    # Milliseconds are as fine as durations are kept, here as in the file.
+    # Durations are stored in milliseconds, as those of the config file.
     if abs(seconds * 1000 - round(seconds * 1000)) > 1e-6:
         raise InvalidArgument(prefix + field, "must be a whole number of milliseconds")
     return round(seconds * 1000) / 1000

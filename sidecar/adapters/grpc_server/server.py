@@ -1,10 +1,11 @@
-"""The sidecar's gRPC server: who may call, what is served, and where it listens.
+"""The sidecar's gRPC server: authentication, services, and the address it listens on.
 
-Guarantees (G12): a call without the right token is refused before anything is looked at, health
-checks excepted; a socket file is readable and writable by its owner and group only; messages are at
-most 4 MiB.
+Guarantees (G12): a call without the right token is refused before it is decoded, except health
+checks; a call in progress at a stop ends with UNAVAILABLE and a retry delay; a socket file is
+readable and writable only by its owner and group; messages are at most 4 MiB.
 """
 
+import asyncio
 import os
 import socket
 import stat
@@ -18,8 +19,13 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from sidecar.adapters.grpc_app import MESSAGE_BYTES_MAX
+from sidecar.adapters.grpc_server.admission import Admit
+from sidecar.adapters.grpc_server.calls import Calls
+from sidecar.adapters.grpc_server.front import Front, listening, listening_file
+from sidecar.adapters.grpc_server.private_socket import PrivateSocket
 from sidecar.adapters.grpc_server.status import guarded_stream, guarded_streams, guarded_unary
 from sidecar.adapters.tokens import METADATA_KEY, Token
+from sidecar.model.admission import Admission
 from sidecar.model.errors import SidecarError
 
 _OPTIONS = (
@@ -27,19 +33,20 @@ _OPTIONS = (
     ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
     ("grpc.so_reuseport", 0),
     ("grpc.max_concurrent_streams", 1000),
-    # Apps ping to notice a dead sidecar; do not punish them for it.
-    ("grpc.http2.min_ping_recv_interval_without_data_ms", 1000),
+    # Apps ping to notice a dead sidecar; do not close their connections for it.
+    ("grpc.http2.min_ping_interval_without_data_ms", 1000),
     ("grpc.keepalive_permit_without_calls", 1),
 )
 _OPEN_METHODS = "/grpc.health.v1.Health/"
 _SOCKET_MODE = 0o660
 _ANSWER_SECONDS = 1.0
+_ENDING_SECONDS = 1.0
 
 Handler = Any  # grpc.RpcMethodHandler, which its stubs leave untyped
 
 
 class AddressInUse(SidecarError):
-    """Somebody else listens on the API's address."""
+    """Another process listens on the API's address."""
 
 
 class ApiServer:
@@ -48,12 +55,18 @@ class ApiServer:
     def __init__(self, address: str, token: Token, *, outermost: Sequence[Any] = ()) -> None:
         """`outermost` are interceptors that see a call first."""
         self._address = address
+        self._calls = Calls()
+        self.admission = Admission()
+        admit = Admit(token, self.admission, self._call_seen)
         self._server = grpc.aio.server(
-            interceptors=(*outermost, _Authenticate(token), _MapErrors()), options=_OPTIONS
+            interceptors=(*outermost, _Authenticate(token), admit, _MapErrors(self._calls)),
+            options=_OPTIONS,
         )
         self._health: Any = health.aio.HealthServicer()  # type: ignore[attr-defined]
         self._names = [health.SERVICE_NAME, reflection.SERVICE_NAME]
         self._socket_file: Path | None = None  # ours, once it is bound
+        self._inner: PrivateSocket | None = None
+        self._front: Front | None = None
 
     def add(
         self, register: Callable[[Any, grpc.aio.Server], None], servicer: Any, name: str
@@ -69,26 +82,43 @@ class ApiServer:
         if problem := _taken(path) if path else "":
             raise self._in_use(problem)
         try:
-            self._server.add_insecure_port(self._address)
-        except RuntimeError:
+            handle = listening_file(path, _SOCKET_MODE) if path else listening(self._address)
+        except OSError:
             problem = "may it write there?" if path else "is another sidecar running?"
             raise self._in_use(problem) from None
-        if path:
-            self._socket_file = path
-            path.chmod(_SOCKET_MODE)
+        self._socket_file = path
+        self._inner = PrivateSocket()
+        self._front = Front(self._inner)
+        self._server.add_insecure_port(self._inner.address)
         await self._server.start()
+        self._inner.hide()
+        self._front.listen(handle)
         for name in ("", *self._names):
             await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
 
     async def stop(self, grace_seconds: float) -> None:
         await self._health.enter_graceful_shutdown()
-        # While we still listen there. Afterwards, which is before the last call has ended, it may
-        # be a successor's.
+        # Remove the file while we still listen: later, while the last calls end, it may belong to
+        # the next sidecar.
         path, self._socket_file = self._socket_file, None
         if path:
             with suppress(OSError):
                 path.unlink()
-        await self._server.stop(grace_seconds)
+        if self._front:
+            self._front.stop_listening()
+        # No new calls from here on. gRPC cancels the rest at the end of its grace period: ours is
+        # shorter, so that each of them is still answered.
+        stopped = asyncio.ensure_future(self._server.stop(grace_seconds + _ENDING_SECONDS))
+        await asyncio.wait({stopped}, timeout=grace_seconds)
+        self._calls.end()
+        await stopped
+        if self._front and self._inner:
+            self._front.close()
+            self._inner.close()
+
+    def _call_seen(self) -> None:
+        if self._front:
+            self._front.call_seen()
 
     def _in_use(self, problem: str) -> AddressInUse:
         return AddressInUse(f"api.address: cannot listen on {self._address}: {problem}")
@@ -100,13 +130,13 @@ class ApiServer:
 
 
 def _taken(path: Path) -> str:
-    """Why nobody can listen there; a socket file left by a process that was killed is no reason.
+    """Why the socket file cannot be used; empty if it can, also after a process that was killed.
 
-    gRPC would ask nobody: it removes whatever socket it finds, and its owner is never called again.
+    gRPC would not check: it removes any socket file, and its owner would get no more calls.
     """
     try:
         if not stat.S_ISSOCK(path.stat().st_mode):
-            return "there is something that is no socket"
+            return "the file there is not a socket"
         with socket.socket(socket.AF_UNIX) as probe:
             probe.settimeout(_ANSWER_SECONDS)
             probe.connect(os.fspath(path))
@@ -114,7 +144,7 @@ def _taken(path: Path) -> str:
         return ""
     except FileNotFoundError:
         return "" if path.parent.is_dir() else f"there is no directory {path.parent}"
-    except OSError as error:  # a living one that is too busy to answer, or not ours to ask
+    except OSError as error:  # a live sidecar that is too busy to answer, or no permission
         return error.strerror or "does another sidecar hang?"
     return "is another sidecar running?"
 
@@ -140,7 +170,7 @@ def _refuse_unauthenticated(handler: Handler) -> Handler:
     async def refuse(_: Any, context: grpc.aio.ServicerContext[Any, Any]) -> None:
         await context.abort(
             grpc.StatusCode.UNAUTHENTICATED,
-            f"the call must carry the API's token as metadata {METADATA_KEY!r}",
+            f"the call must have the API's token in the metadata {METADATA_KEY!r}",
         )
 
     if handler is not None and handler.response_streaming:
@@ -154,6 +184,9 @@ def _refuse_unauthenticated(handler: Handler) -> Handler:
 
 
 class _MapErrors(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
     async def intercept_service(
         self,
         continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Handler]],
@@ -165,12 +198,14 @@ class _MapErrors(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
         decode, encode = handler.request_deserializer, handler.response_serializer
         if handler.request_streaming:  # reflection
             return grpc.stream_stream_rpc_method_handler(
-                guarded_streams(handler.stream_stream, decode), response_serializer=encode
+                guarded_streams(handler.stream_stream, decode, self._calls),
+                response_serializer=encode,
             )
         if handler.response_streaming:
             return grpc.unary_stream_rpc_method_handler(
-                guarded_stream(handler.unary_stream, decode), response_serializer=encode
+                guarded_stream(handler.unary_stream, decode, self._calls),
+                response_serializer=encode,
             )
         return grpc.unary_unary_rpc_method_handler(
-            guarded_unary(handler.unary_unary, decode), response_serializer=encode
+            guarded_unary(handler.unary_unary, decode, self._calls), response_serializer=encode
         )

@@ -1,14 +1,15 @@
-"""The Singletons service: what the config declares, and what became of it."""
+"""The Singletons service: the singletons of the config, and their last executions."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
 from sidecar._proto.baton.v1 import singletons_pb2, singletons_pb2_grpc
-from sidecar.adapters.grpc_execute import metadata_message, timestamp
-from sidecar.adapters.grpc_server.paging import fitting, page
-from sidecar.config import Singleton
-from sidecar.model.election_words import LeaderView
+from sidecar.adapters.convert import timestamp
+from sidecar.adapters.grpc_execute import metadata_message
+from sidecar.adapters.grpc_server.paging import fitting, page, position_of, token_of
+from sidecar.model.definitions import Singleton
+from sidecar.model.election_types import LeaderView
 from sidecar.model.errors import InvalidArgument, NotFound
 from sidecar.model.health import EntityKey
 from sidecar.model.run import ExecutionMetadata
@@ -51,10 +52,12 @@ class SingletonsService(singletons_pb2_grpc.SingletonsServicer):
     async def List(
         self, request: singletons_pb2.SingletonsListRequest, context: Any
     ) -> singletons_pb2.SingletonsListResponse:
-        found, token = page(self._declared, lambda s: s.name, request.page_size, request.page_token)
+        after = position_of(request.page_token, "singletons")
+        found, last = page(self._declared, lambda s: s.name, request.page_size, after)
         shown = fitting(await self._shown(found))
         if len(shown) < len(found):
-            token = shown[-1].name
+            last = shown[-1].name
+        token = token_of(last, "singletons")
         return singletons_pb2.SingletonsListResponse(singletons=shown, next_page_token=token)
 
     async def _shown(self, found: Sequence[Singleton]) -> list[singletons_pb2.Singleton]:

@@ -1,19 +1,14 @@
-"""The State service: messages in, messages out; every rule is in the steps behind it."""
+"""The State service: converts messages; the rules are in `sidecar/state/`."""
 
-from base64 import b64decode, urlsafe_b64encode
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from datetime import datetime
 from typing import Any, Protocol
 
-from google.protobuf.duration_pb2 import Duration
-from google.protobuf.timestamp_pb2 import Timestamp
-
-from sidecar._proto.baton.v1 import runs_pb2, state_pb2, state_pb2_grpc
-from sidecar.adapters.grpc_server.paging import checked_size
+from sidecar._proto.baton.v1 import state_pb2, state_pb2_grpc
+from sidecar.adapters.convert import run_of, seconds_of, timestamp
+from sidecar.adapters.grpc_server.paging import checked_size, position_of, token_of
 from sidecar.model.errors import InvalidArgument
-from sidecar.model.run import RunRef
-from sidecar.model.state_words import Delete, Page, Put, Record
+from sidecar.model.state_types import Delete, Page, Put, Record
 
 _KNOWN_CONSISTENCIES = frozenset(state_pb2.Consistency.values())
 
@@ -32,7 +27,7 @@ class Watch(Protocol):
     def changes(
         self, prefix: str, after_version: int | None
     ) -> AsyncGenerator[Record | None, None]:
-        """None once the watch is in place, then a record per change."""
+        """Yields None once the watch is established, then a record per change."""
         ...
 
 
@@ -57,8 +52,8 @@ class StateService(state_pb2_grpc.StateServicer):
             key=request.key,
             value=request.value,
             expected_version=_optional(request, "expected_version"),
-            ttl_seconds=_seconds("ttl", request.ttl) if request.HasField("ttl") else None,
-            run=_run(request.run) if request.HasField("run") else None,
+            ttl_seconds=seconds_of(request, "ttl"),
+            run=run_of(request),
             request_id=request.request_id,
         )
         return state_pb2.StatePutResponse(entry=_entry(await self._store.put(put)))
@@ -69,7 +64,7 @@ class StateService(state_pb2_grpc.StateServicer):
         delete = Delete(
             key=request.key,
             expected_version=_optional(request, "expected_version"),
-            run=_run(request.run) if request.HasField("run") else None,
+            run=run_of(request),
         )
         return state_pb2.StateDeleteResponse(deleted=await self._store.delete(delete))
 
@@ -83,10 +78,11 @@ class StateService(state_pb2_grpc.StateServicer):
     ) -> state_pb2.StateListResponse:
         page = await self._store.list_page(
             request.prefix,
-            after=_key_of(request.page_token),
+            after=position_of(request.page_token, "state", request.prefix),
             limit=checked_size(request.page_size),
         )
-        token = _token_of(page.records[-1].key) if page.more else ""
+        last = page.records[-1].key if page.more else ""
+        token = token_of(last, "state", request.prefix)
         entries = [_entry(record) for record in page.records]
         return state_pb2.StateListResponse(entries=entries, next_page_token=token)
 
@@ -107,7 +103,7 @@ class StateService(state_pb2_grpc.StateServicer):
         async with aclosing(changes):
             async for record in changes:
                 if record is None:
-                    # The caller may write now: nothing it writes will be missed.
+                    # From now on the watch sees whatever the caller writes.
                     await context.send_initial_metadata(())
                 elif record.value is None:
                     yield state_pb2.StateWatchResponse(deleted=_entry(record))
@@ -116,47 +112,14 @@ class StateService(state_pb2_grpc.StateServicer):
 
 
 def _entry(record: Record) -> state_pb2.Entry:
-    entry = state_pb2.Entry(
+    return state_pb2.Entry(
         key=record.key,
         value=record.value or b"",
         version=record.version,
-        updated_at=_timestamp(record.updated_at),
+        updated_at=timestamp(record.updated_at),
+        expires_at=timestamp(record.expires_at),
     )
-    if record.expires_at is not None:
-        entry.expires_at.CopyFrom(_timestamp(record.expires_at))
-    return entry
-
-
-def _timestamp(at: datetime) -> Timestamp:
-    timestamp = Timestamp()
-    timestamp.FromDatetime(at)
-    return timestamp
 
 
 def _optional(request: Any, field: str) -> int | None:
     return int(getattr(request, field)) if request.HasField(field) else None
-
-
-def _seconds(field: str, duration: Duration) -> float:
-    # The well-known type is checked only in JSON.
-    if abs(duration.nanos) > 999_999_999:
-        raise InvalidArgument(field, "is not a duration")
-    return duration.seconds + duration.nanos / 1e9
-
-
-def _run(run: runs_pb2.RunRef) -> RunRef:
-    return RunRef(run_id=run.run_id, attempt=run.attempt, epoch=run.epoch)
-
-
-def _token_of(key: str) -> str:
-    return urlsafe_b64encode(key.encode()).decode()
-
-
-def _key_of(token: str) -> str:
-    try:
-        key = b64decode(token, altchars=b"-_", validate=True).decode()
-    except ValueError:
-        key = "\0"
-    if "\0" in key:
-        raise InvalidArgument("page_token", "is not one that was given out")
-    return key

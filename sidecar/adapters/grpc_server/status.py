@@ -1,8 +1,8 @@
-"""Errors become gRPC statuses, once, for every service.
+"""Maps errors to gRPC statuses, for every service.
 
-Guarantees: never UNKNOWN, never a traceback, no secret in a message; every error of ours carries
-`ErrorInfo` (reason, domain), a field violation where a field is at fault, a retry delay where
-waiting helps, and what exists already if it is small.
+Guarantees: never UNKNOWN, never a traceback, no secret in a message; every error of ours has
+`ErrorInfo` (reason, domain), a field violation if a field is invalid, a retry delay if a retry may
+help, and the existing value if it is small.
 """
 
 import asyncio
@@ -17,16 +17,17 @@ from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import DecodeError, Message
 from google.rpc import error_details_pb2, status_pb2
 
+from sidecar.adapters.grpc_server.calls import Calls
 from sidecar.logs import redacted, visible
 from sidecar.model import errors
-from sidecar.model.state_words import HistoryGone
+from sidecar.model.state_types import HistoryGone
 
 log = structlog.get_logger()
 
 DOMAIN = "baton"
 RETRY_SECONDS = 1
-# Trailers of more than 8 KiB in all are refused by gRPC itself; a message is in them twice, and
-# what is wrong with a field once more.
+# gRPC itself refuses trailers of more than 8 KiB; they contain the message twice, and the problem
+# of a field once more.
 EXISTING_BYTES_MAX = 1024
 MESSAGE_BYTES_MAX = 2000
 _CODES: tuple[tuple[type[errors.SidecarError], grpc.StatusCode], ...] = (
@@ -67,7 +68,7 @@ def details_of(error: errors.SidecarError) -> list[Message]:
             field=error.field, description=_shortened(visible(redacted(error.problem)))
         )
         details.append(error_details_pb2.BadRequest(field_violations=[violation]))
-    # Who waited until now need not wait before asking again.
+    # A caller that waited until its deadline may retry at once.
     if error.retryable and not isinstance(error, errors.DeadlineExceeded):
         details.append(error_details_pb2.RetryInfo(retry_delay=Duration(seconds=RETRY_SECONDS)))
     return details
@@ -87,7 +88,7 @@ async def abort(context: grpc.aio.ServicerContext[Any, Any], error: errors.Sidec
 
 
 def _shortened(text: str) -> str:
-    """As much of it as trailers carry, where what is not plain takes three bytes for each."""
+    """The start of the text that fits in trailers, where other than plain ASCII takes 3 bytes."""
     left = MESSAGE_BYTES_MAX
     for number, character in enumerate(text):
         plain = " " <= character <= "~" and character != "%"
@@ -101,13 +102,14 @@ Decode = Callable[[bytes], Any]
 
 
 def guarded_unary(
-    method: Callable[[Any, Any], Awaitable[Any]], decode: Decode
+    method: Callable[[Any, Any], Awaitable[Any]], decode: Decode, calls: Calls
 ) -> Callable[[bytes, grpc.aio.ServicerContext[Any, Any]], Awaitable[Any]]:
     """`decode` is called here, because gRPC answers UNKNOWN when it fails."""
 
     async def call(request: bytes, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
         try:
-            return await method(_decoded(request, decode), context)
+            with calls.under_way():
+                return await method(_decoded(request, decode), context)
         except Exception as error:
             return await _refused(context, error)
 
@@ -115,20 +117,21 @@ def guarded_unary(
 
 
 def guarded_stream(
-    method: Callable[[Any, Any], AsyncIterator[Any] | Awaitable[None]], decode: Decode
+    method: Callable[[Any, Any], AsyncIterator[Any] | Awaitable[None]], decode: Decode, calls: Calls
 ) -> Callable[[bytes, grpc.aio.ServicerContext[Any, Any]], AsyncIterator[Any]]:
-    """Of either kind: one that yields, or one that writes to the context, as gRPC's own do."""
+    """For handlers that yield, and for those that write to the context, as gRPC's own do."""
 
     async def call(
         request: bytes, context: grpc.aio.ServicerContext[Any, Any]
     ) -> AsyncIterator[Any]:
         try:
-            answers = method(_decoded(request, decode), context)
-            if isinstance(answers, Awaitable):
-                await answers
-                return
-            async for message in answers:
-                yield message
+            with calls.under_way():
+                answers = method(_decoded(request, decode), context)
+                if isinstance(answers, Awaitable):
+                    await answers
+                    return
+                async for message in answers:
+                    yield message
         except Exception as error:
             await _refused(context, error)
 
@@ -136,7 +139,7 @@ def guarded_stream(
 
 
 def guarded_streams(
-    method: Callable[[AsyncIterator[Any], Any], AsyncIterator[Any]], decode: Decode
+    method: Callable[[AsyncIterator[Any], Any], AsyncIterator[Any]], decode: Decode, calls: Calls
 ) -> Callable[[AsyncIterator[bytes], grpc.aio.ServicerContext[Any, Any]], AsyncIterator[Any]]:
     async def decoded(requests: AsyncIterator[bytes]) -> AsyncIterator[Any]:
         async for request in requests:
@@ -146,8 +149,9 @@ def guarded_streams(
         requests: AsyncIterator[bytes], context: grpc.aio.ServicerContext[Any, Any]
     ) -> AsyncIterator[Any]:
         try:
-            async for message in method(decoded(requests), context):
-                yield message
+            with calls.under_way():
+                async for message in method(decoded(requests), context):
+                    yield message
         except Exception as error:
             await _refused(context, error)
 
@@ -158,7 +162,7 @@ def _decoded(request: bytes, decode: Decode) -> Any:
     try:
         return decode(request)
     except DecodeError:
-        raise errors.InvalidArgument("request", "is no message of this method") from None
+        raise errors.InvalidArgument("request", "is not a message of this method") from None
 
 
 async def _refused(context: grpc.aio.ServicerContext[Any, Any], error: Exception) -> None:
@@ -168,8 +172,6 @@ async def _refused(context: grpc.aio.ServicerContext[Any, Any], error: Exception
         case grpc.aio.AbortError() | asyncio.CancelledError():
             raise error
         case _:
-            # A bug of ours: the log has the traceback, the caller has a sentence.
+            # A bug of ours: the log has the traceback, the caller a short message.
             log.error("api_call_failed", exc_info=error)
-            await context.abort(
-                grpc.StatusCode.INTERNAL, "an error inside the sidecar; its log has the details"
-            )
+            await context.abort(grpc.StatusCode.INTERNAL, "internal error; see the sidecar's log")

@@ -1,7 +1,7 @@
 """Columns of many rows as Postgres array literals.
 
-psycopg dumps a list item by item, in Python: for a thousand ticks that takes longer than to write
-them. These literals are for parameters with a cast, such as `%(ids)s::bigint[]`.
+psycopg converts a list item by item, in Python: for a thousand ticks that takes longer than
+the INSERT. Use these literals for parameters with a cast, such as `%(ids)s::bigint[]`.
 """
 
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ def instants(values: Iterable[datetime | None]) -> str:
 
 
 def texts(values: Iterable[str | None]) -> str:
-    """Any text: quotes and backslashes are escaped."""
+    """Strings, with quotes and backslashes escaped."""
     return "{" + ",".join("NULL" if v is None else _quoted(v) for v in values) + "}"
 
 

@@ -1,62 +1,32 @@
-"""A small pool of Postgres connections for everything but the lock and LISTEN.
+"""Runs named queries of one schema on connections of a pool.
 
 Guarantees:
-- at most `size` connections, opened on demand; one is kept, and WARM while there is work that
-  comes in bursts (`warm`); a broken one is thrown away, never repaired;
 - each statement and transaction ends within its client-side deadline, waiting for a connection
   included;
-- a commit that did not wait for its synchronous standby to the end is `AnswerLost`, no success;
-- a standby is refused, as a service may lead to one while the primary changes: what is read was
-  not overtaken before it was asked for;
+- callers with a `share` of the pool never take the connections of the others;
 - it works behind a transaction pooler: nothing depends on session state. The server-side limits
   (`statement_timeout`, `idle_in_transaction_session_timeout`) and what else is pinned are session
-  settings on a direct connection, and those of each transaction behind a pooler, where a session
-  setting would leak to somebody else's queries.
-
-It is not psycopg_pool: that one backs off for up to minutes while Postgres is away and keeps the
-first URL for ever; here a failed connect fails the call at once, and the caller's own back-off
-decides.
+  settings on a direct connection, and set in each transaction behind a pooler, where a session
+  setting would affect other clients.
 """
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from copy import copy
 from math import inf
 from time import monotonic
 from typing import Any
 
-from psycopg import IsolationLevel
-from psycopg.errors import Diagnostic
-
+from sidecar.adapters.postgres.pool import Connections, Pool, Pooled, Share
 from sidecar.adapters.postgres.queries import Queries
-from sidecar.adapters.postgres.session import (
-    Connection,
-    behind_pooler,
-    bounded,
-    connect,
-    discard,
-    fetch,
-    perhaps_only_here,
-    pinning,
-)
-from sidecar.model.errors import AnswerLost, SidecarError, StoreUnavailable
+from sidecar.adapters.postgres.session import Connection, bounded, discard, fetch
+from sidecar.model.errors import SidecarError, StoreUnavailable
 
 Row = dict[str, Any]
-IDLE_SECONDS_MAX = 5.0
-_SERVER = b"SELECT pg_backend_pid() AS pid, pg_is_in_recovery() AS in_recovery"
-WARM = 3  # ticks, claims and completions of a leader, side by side
-
-
-@dataclass(slots=True)
-class _Pooled:
-    connection: Connection
-    transaction_settings: bytes | None  # what a pooled connection needs in every transaction
-    idle_since: float = 0.0
-    unreplicated: bool = False
-
-    def noticed(self, notice: Diagnostic) -> None:
-        self.unreplicated = self.unreplicated or perhaps_only_here(notice)
+_BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
+# What a `share` leaves to ticks, claims, completions, heartbeats and probes. Each of their
+# statements takes milliseconds: two carry them all, and leave two of four to the API.
+RESERVED = 2
 
 
 class Database:
@@ -67,18 +37,23 @@ class Database:
     ) -> None:
         self.queries = Queries(schema)
         self.schema = schema
-        self._url = url
-        self._size = size
         self._statement_seconds = statement_seconds
-        self._slots = asyncio.Semaphore(size)
-        self._idle: list[_Pooled] = []  # the one that waited longest comes first
-        self._kept = 1
-        self._warm_for = 0
-        self._opening = asyncio.Lock()
-        self._open = 0
-        self._closed = False
+        self._pool = Pool(url, size=size, statement_seconds=statement_seconds)
+        self._connections: Connections = self._pool
         self._answered_at = -inf
         self._latency_seconds = 0.0
+
+    def share(self) -> "Database":
+        """The same, for callers who leave RESERVED connections alone and of whom few may wait."""
+        shared = copy(self)
+        shared._connections = Share(self._pool, max(1, self._pool.size - RESERVED))
+        return shared
+
+    def warm(self) -> AbstractAsyncContextManager[None]:
+        return self._pool.warm()
+
+    async def close(self) -> None:
+        await self._pool.close()
 
     async def probe(self, *, fresh_seconds: float) -> float:
         """How long Postgres took for its last answer; asked anew if that is too long ago."""
@@ -86,9 +61,13 @@ class Database:
             await self.fetch("health/select_one")
         return self._latency_seconds
 
+    def answering_seconds(self) -> float:
+        """For how long no call has failed for want of Postgres."""
+        return self._pool.answering_seconds()
+
     @property
     def open_connections(self) -> int:
-        return self._open
+        return self._pool.open_connections
 
     async def fetch(
         self,
@@ -99,7 +78,7 @@ class Database:
     ) -> list[Row]:
         """The rows of the named query, as one transaction of its own."""
         limit = seconds or self._statement_seconds
-        async with self._connection(limit) as pooled:
+        async with self._connections.connection(limit) as pooled:
             asked_at, self._answered_at = monotonic(), -inf
             if pooled.transaction_settings is None:
                 rows = await fetch(pooled.connection, self.queries[query], parameters, limit)
@@ -124,9 +103,9 @@ class Database:
     async def transaction(self, *, seconds: float | None = None) -> AsyncIterator["Transaction"]:
         """Several statements that commit together, all within one deadline."""
         deadline = monotonic() + (seconds or self._statement_seconds)
-        async with self._connection(deadline - monotonic()) as pooled:
+        async with self._connections.connection(deadline - monotonic()) as pooled:
             transaction = Transaction(pooled.connection, self.queries, deadline)
-            await transaction.run("BEGIN ISOLATION LEVEL READ COMMITTED")
+            await transaction.run(_BEGIN)
             try:
                 if pooled.transaction_settings:
                     await transaction.run(pooled.transaction_settings)
@@ -135,116 +114,6 @@ class Database:
                 await _roll_back(pooled.connection)
                 raise
             await transaction.run("COMMIT")
-
-    @asynccontextmanager
-    async def warm(self) -> AsyncIterator[None]:
-        """Keep WARM connections, opened beside what is done inside.
-
-        A new one costs a burst tens of milliseconds: a process at the server, which has to learn
-        every table and every statement.
-        """
-        self._warm_for += 1
-        self._kept = min(WARM, self._size)
-        opening = asyncio.create_task(self._open_kept(), name="postgres.warm")
-        try:
-            yield
-        finally:
-            self._warm_for -= 1
-            if not self._warm_for:
-                self._kept = 1
-            opening.cancel()
-            await asyncio.gather(opening, return_exceptions=True)
-
-    async def close(self) -> None:
-        self._closed = True
-        idle, self._idle = self._idle, []
-        for pooled in idle:
-            await self._throw_away(pooled)
-
-    @asynccontextmanager
-    async def _connection(self, seconds: float) -> AsyncIterator[_Pooled]:
-        pooled = await self._take(seconds)
-        try:
-            yield pooled
-            if pooled.unreplicated:
-                raise AnswerLost("the wait for the standby was cancelled; the write may get lost")
-        finally:
-            await self._give_back(pooled)
-
-    async def _take(self, seconds: float, *, fresh: bool = False) -> _Pooled:
-        try:
-            # A free one is had without waiting: that needs no timer.
-            async with asyncio.timeout(seconds if self._slots.locked() else None):
-                await self._slots.acquire()
-        except TimeoutError:
-            raise StoreUnavailable(f"all {self._size} connections busy for {seconds:g} s") from None
-        try:
-            # Others may have opened what was missing while this waited for its slot.
-            if not self._idle or (fresh and self._open < self._kept):
-                return await self._connect(seconds)
-            # By turns among those that are kept; the others are left to grow old.
-            return self._idle.pop(0 if len(self._idle) <= self._kept else -1)
-        except BaseException:
-            self._slots.release()
-            raise
-
-    async def _give_back(self, pooled: _Pooled) -> None:
-        try:
-            status = pooled.connection.info.transaction_status
-            usable = status.name == "IDLE" and not pooled.unreplicated
-            if self._closed or pooled.connection.closed or not usable:
-                await self._throw_away(pooled)
-            else:
-                pooled.idle_since = monotonic()
-                self._idle.append(pooled)
-                await self._trim()
-        finally:
-            self._slots.release()
-
-    async def _trim(self) -> None:
-        """Close what a burst left open."""
-        horizon = monotonic() - IDLE_SECONDS_MAX
-        while len(self._idle) > self._kept and self._idle[0].idle_since < horizon:
-            await self._throw_away(self._idle.pop(0))
-
-    async def _open_kept(self) -> None:
-        """Only a convenience: if Postgres does not want to, those who need one will say so."""
-        with suppress(SidecarError):
-            async with self._opening:  # one term after the other, or there would be too many
-                while self._open < self._kept:
-                    await self._give_back(await self._take(self._statement_seconds, fresh=True))
-
-    async def _connect(self, seconds: float) -> _Pooled:
-        self._open += 1  # from now on: who else opens one must know
-        connection, settings = None, None
-        try:
-            connection = await connect(self._url, purpose="pool", seconds=min(seconds, 3.0))
-            (server,) = await fetch(connection, _SERVER, None, seconds)
-            _refuse_standby(server)
-            if behind_pooler(connection, server["pid"]):
-                # A pooler may move prepared statements between servers.
-                connection.prepare_threshold = None
-                await connection.set_isolation_level(IsolationLevel.READ_COMMITTED)
-                settings = self._settings(local=True)
-            else:
-                await fetch(connection, self._settings(local=False), None, seconds)
-        except BaseException:
-            self._open -= 1
-            if connection:
-                await discard(connection)
-            raise
-        pooled = _Pooled(connection, settings)
-        connection.add_notice_handler(pooled.noticed)
-        return pooled
-
-    def _settings(self, *, local: bool) -> bytes:
-        limit = f"{round(self._statement_seconds * 1000)}ms"
-        limits = {"statement_timeout": limit, "idle_in_transaction_session_timeout": limit}
-        return pinning(limits, local=local)
-
-    async def _throw_away(self, pooled: _Pooled) -> None:
-        self._open -= 1
-        await discard(pooled.connection)
 
 
 class Transaction:
@@ -265,19 +134,23 @@ class Transaction:
         return await fetch(self._connection, text, parameters, left)
 
 
-def _refuse_standby(server: Row) -> None:
-    if server["in_recovery"]:
-        raise StoreUnavailable("postgres.url leads to a standby, which may lag behind")
-
-
 async def _in_transaction(
-    pooled: _Pooled, query: Any, parameters: Mapping[str, Any] | None
+    pooled: Pooled, query: Any, parameters: Mapping[str, Any] | None
 ) -> list[Row]:
+    """Not psycopg's `transaction()`: its BEGIN takes two errors in a row, a server's and then its
+    pooler's, for an answer of two results, and tells neither of them."""
     connection = pooled.connection
-    async with connection.transaction():
+    await connection.execute(_BEGIN)
+    try:
         await connection.execute(pooled.transaction_settings or "")
         cursor = await connection.execute(query, parameters)
-        return await cursor.fetchall() if cursor.description else []
+        rows = await cursor.fetchall() if cursor.description else []
+    except Exception:
+        if not connection.closed:
+            await connection.execute("ROLLBACK")
+        raise
+    await connection.execute("COMMIT")
+    return rows
 
 
 async def _roll_back(connection: Connection) -> None:

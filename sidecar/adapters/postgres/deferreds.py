@@ -1,8 +1,9 @@
 """Deferreds in Postgres. Every write is one statement, hence one transaction, within its deadline.
 
-Guarantees: one deferred per run and name, whoever creates it at once; made for a run only while
-that run is live under the current term (G3); the first end of a deferred stands. Neither a
-statement nor its parameters ever hold a token, so that no log of the server's can either.
+Guarantees: one deferred per run and name, even if several callers create it at once; it is created
+for a run only while that run is live under the current term (G3); the first completion of a
+deferred wins; what an earlier request created or completed is acknowledged only once it is
+replicated (G7). No statement and no parameter holds a token, so the server's log cannot either.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -29,7 +30,7 @@ class PostgresDeferreds:
         self._key = b""
 
     async def create(self, name: str, run: RunRef | None, ttl_seconds: float | None) -> str:
-        """The token of the run's deferred of this name, made now or before."""
+        """The token of the run's deferred with this name, which is created if missing."""
         key = await self._installation_key()
         salt = token_bytes(SALT_BYTES)
         rows = await self._fetch(
@@ -49,7 +50,7 @@ class PostgresDeferreds:
         return token_of(key, rows[0]["salt"])
 
     async def get(self, ids: Sequence[bytes]) -> list[Deferred | DamagedRow | None]:
-        """Each of `ids` as it is, in their order."""
+        """The deferred of each id, in the order of `ids`."""
         if len(ids) == 1:
             rows = await self._fetch("get_one", id=ids[0])
         else:
@@ -66,10 +67,12 @@ class PostgresDeferreds:
         return [_deferred(row) for row in rows if row["state"] in _STATES]
 
     async def end(self, id_: bytes, ending: Ending) -> Deferred | None:
-        """As it is now, if it was pending: its time may have been up."""
+        """The deferred, ended by this call, an earlier one or its expiry. None: unknown id."""
         rows = await self._fetch(
             "end", id=id_, state=ending.state.value, value=ending.value, error=ending.error
         )
+        if not rows:  # ended meanwhile: only a new statement sees how
+            rows = await self._fetch("get_replicated", id=id_)
         return _deferred(rows[0]) if rows else None
 
     async def prune(self, older_than_seconds: float, limit: int) -> int:

@@ -1,10 +1,10 @@
-"""Definitions of schedules for those who read the same ones again and again: the leader's turns."""
+"""A cache of parsed schedule definitions: a leader reads the same ones in every round."""
 
 import json
 from functools import lru_cache
 
 from sidecar.adapters.postgres.definitions import from_json
-from sidecar.config.work import Schedule
+from sidecar.model.definitions import Schedule
 
 
 @lru_cache(maxsize=2048)

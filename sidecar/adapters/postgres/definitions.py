@@ -1,8 +1,8 @@
 """The definition of a schedule as JSON, the form in which it is stored.
 
 Guarantees: what was written is read back equal; a key that this release does not know is ignored
-and one that it misses gets its default, so that two releases can share a database during a rollout.
-A value that no release writes is a `DamagedRow` that names its key, whoever put it there.
+and a missing key gets its default, so that two releases can share a database during a rollout.
+A value that no release writes raises `DamagedRow`, which names its key.
 """
 
 import dataclasses
@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, get_args, get_type_hints
 
-from sidecar.config.work import Retry, Schedule, State
+from sidecar.model.definitions import Retry, Schedule, State
 from sidecar.model.errors import DamagedRow
 
-_APART = frozenset({"name", "group", "payload"})  # columns of their own
+_OWN_COLUMNS = frozenset({"name", "group", "payload"})  # not part of the JSON
 Form = Callable[[Any], Any]
-_WHOLE_MAX = 2**31 - 1
+_INTEGER_MAX = 2**31 - 1
 _SECONDS_MAX = 3650 * 86_400.0
 
 
@@ -23,7 +23,7 @@ def _names(section: Any) -> frozenset[str]:
     return frozenset(field.name for field in dataclasses.fields(section))
 
 
-_KNOWN = _names(Schedule) - _APART
+_KNOWN = _names(Schedule) - _OWN_COLUMNS
 
 
 def to_json(definition: Schedule) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def _plain(value: Any) -> Any:
 
 
 def _read(forms: Mapping[str, Form], stored: Any, place: str) -> dict[str, Any]:
-    """The values of the keys that we know; ValueError names the first that is not as it must be."""
+    """The values of the known keys; ValueError names the first key whose value is invalid."""
     if not isinstance(stored, Mapping):
         raise ValueError(place)  # noqa: TRY004 - one kind of error, caught in one place
     values: dict[str, Any] = {}
@@ -61,7 +61,7 @@ def _read(forms: Mapping[str, Form], stored: Any, place: str) -> dict[str, Any]:
     return values
 
 
-# One per type of an attribute: gives the value as we use it, or raises.
+# One parser per type of an attribute: it returns the value or raises.
 
 
 def _text(value: Any) -> str:
@@ -76,8 +76,8 @@ def _boolean(value: Any) -> bool:
     return value
 
 
-def _whole(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _WHOLE_MAX:
+def _integer(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _INTEGER_MAX:
         raise TypeError
     return value
 
@@ -116,7 +116,7 @@ def _form(hint: Any) -> Form:
 _BY_TYPE: dict[Any, Form] = {
     str: _text,
     bool: _boolean,
-    int: _whole,
+    int: _integer,
     float: _seconds,
     datetime: _instant,
     Mapping[str, Any]: _object,
@@ -125,7 +125,7 @@ _BY_TYPE: dict[Any, Form] = {
 
 def _forms(section: Any) -> dict[str, Form]:
     hints = get_type_hints(section).items()
-    return {name: _form(hint) for name, hint in hints if name not in _APART}
+    return {name: _form(hint) for name, hint in hints if name not in _OWN_COLUMNS}
 
 
 def _section(section: Any, key: str) -> Form:

@@ -1,4 +1,4 @@
-"""What the system remembers of executions, readable from any pod."""
+"""The last results of singletons (table `execution`), readable from any pod."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ class PostgresExecutions:
         self._identity = identity
 
     async def of_singletons(self, names: Sequence[str]) -> dict[str, Remembered]:
-        """By name; one that never ran is missing."""
-        who = await self._identity()
+        """By name; a singleton that never ran is missing."""
+        identity = await self._identity()
         rows = await self._database.fetch(
-            "executions/singletons", {"cluster_id": who.cluster_id, "names": list(names)}
+            "executions/singletons", {"cluster_id": identity.cluster_id, "names": list(names)}
         )
         return {row["name"]: Remembered(metadata_of(row), row["heartbeat_at"]) for row in rows}

@@ -2,9 +2,9 @@
 
 Guarantees: a heartbeat is written only under the term it belongs to (G3); every statement ends
 within 3 s or raises StoreUnavailable; reading ten thousand schedules never blocks the event loop
-for long. What a cron expression promises takes milliseconds to derive, so it is derived only for
-schedules that may be late: those without a success in twice the pause between their last tick and
-the next, which no longer pause nearby can be shorter than.
+for long. The expected interval of a cron expression takes milliseconds to compute, so it is
+computed only for schedules that may be late: those without a success in twice the time between
+their last tick and the next one.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ import structlog
 from sidecar.adapters.postgres.database import Database, Row
 from sidecar.adapters.postgres.definitions import from_json
 from sidecar.model.errors import SidecarError
-from sidecar.model.health import Reading, Vitals, expected_seconds
+from sidecar.model.health import Vitals, VitalsReading, expected_seconds
 from sidecar.model.identity import Identity
 from sidecar.model.term import Term
 
@@ -26,7 +26,7 @@ log = structlog.get_logger()
 
 SCHEDULES_MAX = 20_000
 _SECONDS_MAX = 3.0
-_SUSPECTS_MAX = 200  # derived per reading, at most; and for at most so long:
+_SUSPECTS_MAX = 200  # computed per reading, within this time:
 _DERIVING_SECONDS_MAX = 0.3
 _ROWS_AT_ONCE = 500
 _NO_SIGNS: Row = {"heartbeat_at": None, "last_run_at": None, "last_success_at": None}
@@ -44,7 +44,7 @@ class Singleton(Protocol):
 
 
 class Heartbeats:
-    """The vitals of one cluster. `identity` is asked at each call: it is known once Postgres is."""
+    """The vitals of one cluster. `identity` is called each time: it is known after joining."""
 
     def __init__(
         self, database: Database, identity: Callable[[], Identity], singletons: Iterable[Singleton]
@@ -56,7 +56,7 @@ class Heartbeats:
         self._paces = _Paces(database, identity)
 
     async def beat(self, term: Term, older_than_seconds: float) -> bool:
-        """Write what is due; False: the term is over and nothing was written."""
+        """Write the heartbeats that are due. False: the term is over and nothing was written."""
         singletons = [each for each in self._singletons if each.group == term.group]
         row = await self._database.fetch_one(
             "heartbeats/beat",
@@ -70,10 +70,10 @@ class Heartbeats:
             },
             seconds=_SECONDS_MAX,
         )
-        return bool(row and row["stands"])
+        return bool(row and row["is_current"])
 
-    async def read(self, groups: Sequence[str], limit: int = SCHEDULES_MAX) -> Reading:
-        """The vitals of everything in these groups, of so many schedules at most."""
+    async def read(self, groups: Sequence[str], limit: int = SCHEDULES_MAX) -> VitalsReading:
+        """The vitals of all singletons in these groups, and of at most `limit` schedules."""
         ids = {number: name for name, number in self._identity().groups.items() if name in groups}
         rows = await self._fetch("schedules", group_ids=list(ids), limit=limit)
         now: datetime = rows[0]["now"]
@@ -89,7 +89,7 @@ class Heartbeats:
         for start in range(0, len(schedules), _ROWS_AT_ONCE):
             found += (self._schedule(row, ids) for row in schedules[start : start + _ROWS_AT_ONCE])
             await asyncio.sleep(0)
-        return Reading(now, tuple(found))
+        return VitalsReading(now, tuple(found))
 
     async def _fetch(self, query: str, **parameters: object) -> list[Row]:
         return await self._database.fetch(
@@ -119,17 +119,17 @@ class Heartbeats:
         return [self._singleton(row, wanted[row["name"]], now) for row in rows]
 
     def _singleton(self, row: Row, configured: Singleton, now: datetime) -> Vitals:
-        # The first time this process saw it, unless it lived before.
+        # Without a run on record: when this process first saw it.
         first_seen = self._first_seen.setdefault(row["name"], now)
         counted_from, expected = row["created_at"] or first_seen, row["expected_seconds"]
-        # Another one is expected from the first heartbeat on that is written with it.
-        stands = expected is not None and expected == configured.expected_interval_seconds
+        # A changed interval counts from the first heartbeat that is written with it.
+        unchanged = expected is not None and expected == configured.expected_interval_seconds
         return Vitals(
             kind="singleton",
             name=row["name"],
             group=configured.group,
             counted_from=max(counted_from, row["expected_since"] or counted_from),
-            expected_seconds=expected if stands else 0.0,
+            expected_seconds=expected if unchanged else 0.0,
             heartbeat_at=row["heartbeat_at"],
             last_run_at=row["last_run_at"],
             last_success_at=row["last_success_at"],
@@ -137,19 +137,19 @@ class Heartbeats:
 
 
 class _Paces:
-    """What cron expressions promise, derived for those that may be late, a few at a time."""
+    """The expected intervals of cron schedules that may be late, computed a few at a time."""
 
     def __init__(self, database: Database, identity: Callable[[], Identity]) -> None:
         self._database = database
         self._identity = identity
-        # By schedule: what it was derived from (it changes as ticks go by), and the seconds.
+        # By schedule id: version and next tick that it was computed from, and the seconds.
         self._derived: dict[int, tuple[tuple[int, datetime], float]] = {}
 
     def known(self, row: Row) -> float:
-        """0 while it is not derived: then it is not late, or not known to be.
+        """The expected interval in seconds; 0 if it is not computed yet.
 
-        After a tick the last one holds until it is this schedule's turn: one of many that are late
-        must not look fresh meanwhile.
+        After a tick the previous value is used until the new one is computed: otherwise a schedule
+        that is late would look healthy meanwhile.
         """
         (version, _), seconds = self._derived.get(row["id"], ((None, None), 0.0))
         return seconds if version == row["version"] else 0.0
@@ -163,14 +163,14 @@ class _Paces:
         missing = [key for key, row in suspects.items() if not self._up_to_date(row)]
         if not missing:
             return
-        missing.sort(key=self._derived.__contains__)  # what was never derived first
+        missing.sort(key=self._derived.__contains__)  # those never computed come first
         definitions = await self._database.fetch(
             "heartbeats/definitions", {"ids": missing[:_SUSPECTS_MAX]}, seconds=_SECONDS_MAX
         )
         deadline = monotonic() + _DERIVING_SECONDS_MAX
         for stored in definitions:
             self._derived[stored["id"]] = (_stamp(suspects[stored["id"]]), self._pace(stored, now))
-            await asyncio.sleep(0)  # milliseconds each: pings and probes go in between
+            await asyncio.sleep(0)  # milliseconds each: let pings and probes run in between
             if monotonic() > deadline:
                 return
 
@@ -178,7 +178,7 @@ class _Paces:
         try:
             schedule = from_json(stored["name"], "", b"", stored["definition"])
             return expected_seconds(schedule, self._identity().cluster, now)
-        except SidecarError as error:  # such as a time zone that this image does not know
+        except SidecarError as error:  # such as an unknown time zone
             log.warning("pace_unknown", schedule=stored["name"], error=error)
             return 0.0
 
@@ -190,7 +190,7 @@ def _counted_from(row: Row) -> datetime:
         return counted_from
     try:
         return max(counted_from, datetime.fromisoformat(row["start_at"]))
-    except (ValueError, TypeError):  # damaged: whoever runs it says so
+    except (ValueError, TypeError):  # damaged: the leader logs it
         return counted_from
 
 

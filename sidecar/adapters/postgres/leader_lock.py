@@ -1,13 +1,13 @@
 """The lock session: one direct connection whose advisory locks are the leadership of all groups.
 
 Guarantees:
-- the server ends this session by itself when it hears nothing for `server_lease`, so a frozen or
-  cut-off holder loses its locks; the client never waits longer than the election's deadline;
-- it refuses a pooler (whose session is not ours to hold locks in) and a read-only server, with an
-  explanation;
-- each statement is one autocommit transaction: the session is never idle inside one.
+- the server ends this session after `server_lease` of silence, so a frozen or disconnected holder
+  loses its locks; the client never waits longer than the election's deadline;
+- it refuses a read-only server, and a pooler, which would share the session with other clients; the
+  error says what to do;
+- each statement is one autocommit transaction: the session is never idle in a transaction.
 
-Decisions are made elsewhere (`model/election.py`): this module speaks its words to Postgres.
+`model/election.py` decides which statements to send; this module only executes them.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,9 +23,9 @@ from sidecar.adapters.postgres.session import (
     discard,
     fetch,
     hang_up,
-    perhaps_only_here,
+    sync_wait_cancelled,
 )
-from sidecar.model.election_words import (
+from sidecar.model.election_types import (
     Backend,
     Beat,
     Blocked,
@@ -47,11 +47,9 @@ from sidecar.model.election_words import (
 )
 from sidecar.model.errors import StoreUnavailable, WrongServer
 
-OLDEST_SERVER = 140000
-
 
 class LeaderLock:
-    """Carries out the election's statements on the lock session."""
+    """Executes the election's statements on the lock session."""
 
     def __init__(
         self,
@@ -71,10 +69,10 @@ class LeaderLock:
         self._timers = timers
         self._connection: Connection | None = None
         self._lock_class = 0
-        self._warned = False
+        self._sync_wait_cancelled = False
 
     async def open(self) -> None:
-        """A fresh session. Raises StoreUnavailable or WrongServer."""
+        """Open a new session. Raises StoreUnavailable or WrongServer."""
         await self.close()
         milliseconds = f"{round(self._timers.server_lease * 1000)}ms"
         connection = await connect(
@@ -95,11 +93,11 @@ class LeaderLock:
             },
         )
         try:
-            self._lock_class = await self._examined(connection)
+            self._lock_class = await self._inspect_server(connection)
         except BaseException:
             await discard(connection)
             raise
-        connection.add_notice_handler(self._noticed)
+        connection.add_notice_handler(self._on_notice)
         self._connection = connection
 
     async def close(self) -> None:
@@ -108,12 +106,12 @@ class LeaderLock:
             await discard(connection)
 
     def hang_up(self) -> None:
-        """End the session now; a statement in flight fails at once."""
+        """Drop the connection now; a statement in flight fails at once."""
         if self._connection:
             hang_up(self._connection)
 
     async def execute(self, statement: Statement) -> Result:
-        """The answer to one statement. Any failure means that the session is to be given up."""
+        """Run one statement. After any failure the session must be closed."""
         return await self._execute(statement)
 
     @singledispatchmethod
@@ -137,12 +135,12 @@ class LeaderLock:
 
     @_execute.register
     async def _takeover(self, takeover: Takeover) -> Taken | Blocked:
-        self._warned = False
+        self._sync_wait_cancelled = False
         try:
             rows = await self._fetch(
                 "election/takeover",
                 group_id=takeover.group_id,
-                above=takeover.above,
+                highest_epoch_seen=takeover.highest_epoch_seen,
                 runner_id=self._runner_id,
                 host=self._host,
             )
@@ -151,20 +149,20 @@ class LeaderLock:
                 raise
             await self._fetch("election/clear_blockers")
             return Blocked()
-        if self._warned:
+        if self._sync_wait_cancelled:
             raise StoreUnavailable("the takeover was not replicated to the standby")
         return _taken(rows)
 
     @_execute.register
     async def _ping(self, ping: Ping) -> Pinged:
-        self._warned = False
+        self._sync_wait_cancelled = False
         rows = await self._fetch(
             "election/ping", group_ids=list(ping.group_ids), epochs=list(ping.epochs)
         )
         return Pinged(
             group_ids=frozenset(row["group_id"] for row in rows),
             resign_ids=frozenset(row["group_id"] for row in rows if row["resign"]),
-            acknowledged=not self._warned,
+            acknowledged=not self._sync_wait_cancelled,
         )
 
     @_execute.register
@@ -181,7 +179,8 @@ class LeaderLock:
         try:
             await self._fetch("election/release", group_id=release.group_id, epoch=release.epoch)
         except StoreUnavailable as error:
-            # A write holds the row: then the successor waits its grace, and no other term is lost.
+            # A write holds the row. The successor then waits its grace period, which is better
+            # than to lose the session with all terms.
             if not isinstance(error.__cause__, psycopg.errors.LockNotAvailable):
                 raise
 
@@ -210,11 +209,11 @@ class LeaderLock:
         if self._connection is None:
             raise StoreUnavailable("the lock session is closed")
         parameters["lock_class"] = self._lock_class
-        # The election's own deadline comes first; this one only makes sure that none is forgotten.
+        # A backstop: the election's own deadline for the statement expires first.
         seconds = self._timers.lease + 1
         return await fetch(self._connection, self._queries[query], parameters, seconds)
 
-    async def _examined(self, connection: Connection) -> int:
+    async def _inspect_server(self, connection: Connection) -> int:
         rows = await fetch(connection, self._queries["election/session"], {}, self._timers.lease)
         if not rows:
             raise StoreUnavailable(f"the table {self._queries.schema}.meta is empty")
@@ -223,12 +222,10 @@ class LeaderLock:
             raise WrongServer(
                 "postgres.direct_url leads to a read-only server; point it at the primary"
             )
-        if facts["server_version"] < OLDEST_SERVER:
-            raise WrongServer("Baton needs Postgres 14 or newer")
         return int(facts["lock_class"])
 
-    def _noticed(self, notice: psycopg.errors.Diagnostic) -> None:
-        self._warned = self._warned or perhaps_only_here(notice)
+    def _on_notice(self, notice: psycopg.errors.Diagnostic) -> None:
+        self._sync_wait_cancelled = self._sync_wait_cancelled or sync_wait_cancelled(notice)
 
 
 def _beat(row: dict[str, Any]) -> Beat:

@@ -1,7 +1,7 @@
-"""Hints between sidecars: LISTEN on a connection of its own, NOTIFY through the pool.
+"""Hints between sidecars: LISTEN on a separate connection, NOTIFY through the pool.
 
-Guarantees: hints only ever save time. One that is lost costs a slow poll; after every reconnect all
-subscribers are woken, because something may have been missed. Notifying never blocks or fails a
+Guarantees: hints only save time. A lost hint costs a slow poll; after every reconnect all
+subscribers are woken, because hints may have been missed. Notifying never blocks or fails a
 caller: hints are coalesced and sent by a task of their own, after the commit they speak of.
 """
 
@@ -23,17 +23,17 @@ log = structlog.get_logger()
 _QUEUE_MAX = 1000
 _DETAILS_MAX = 1000
 _RECONNECT_SECONDS = (0.2, 5.0)
-# A half-open connection would look quiet for ever.
+# A half-open connection would never report an error.
 _CHECK_SECONDS = 30.0
 
 
 def channel_name(schema: str, cluster: str) -> str:
-    """One channel per cluster: others' hints never wake us."""
+    """One channel per cluster: hints of other clusters do not wake this one."""
     return "baton_" + sha256(f"{schema}\0{cluster}".encode()).hexdigest()[:16]
 
 
-class Subscription:
-    """Hints of one topic. `wait` returns early when one came."""
+class HintSubscription:
+    """Hints of one topic. `wait` returns early when a hint arrives."""
 
     def __init__(self) -> None:
         self._event = asyncio.Event()
@@ -49,7 +49,7 @@ class Subscription:
         return came
 
     def details(self) -> list[str]:
-        """What came with the hints since the last call; may be less than was sent."""
+        """The details of the hints since the last call; some may be missing."""
         details = list(self._details)
         self._details.clear()
         return details
@@ -60,23 +60,23 @@ class Subscription:
         self._event.set()
 
 
-class Hints:
+class PostgresHints:
     """Subscriptions and the two tasks that serve them."""
 
     def __init__(self, database: Database, direct_url: Callable[[], str], *, channel: str) -> None:
         self._database = database
         self._url = direct_url
         self._channel = channel
-        self._subscriptions: dict[str, list[Subscription]] = {}
+        self._subscriptions: dict[str, list[HintSubscription]] = {}
         self._outgoing: dict[str, None] = {}  # an ordered set: equal hints are sent once
         self._outgoing_ready = asyncio.Event()
 
-    def subscribe(self, topic: str) -> Subscription:
-        subscription = Subscription()
+    def subscribe(self, topic: str) -> HintSubscription:
+        subscription = HintSubscription()
         self._subscriptions.setdefault(topic, []).append(subscription)
         return subscription
 
-    def unsubscribe(self, topic: str, subscription: Subscription) -> None:
+    def unsubscribe(self, topic: str, subscription: HintSubscription) -> None:
         self._subscriptions[topic].remove(subscription)
 
     def notify(self, topic: str, detail: str = "") -> None:
@@ -123,7 +123,7 @@ class Hints:
             pause = min(longest, pause * 2)
 
     async def _receive(self, connection: Connection) -> None:
-        """Hand on hints until the connection breaks."""
+        """Deliver hints until the connection breaks."""
         while True:
             async for notice in connection.notifies(timeout=0):
                 if notice.pid != connection.pgconn.backend_pid:
@@ -144,7 +144,7 @@ class Hints:
 
 
 async def _readable(connection: Connection, seconds: float) -> bool:
-    """Whether something came in time. psycopg's own wait wakes the process ten times a second."""
+    """Whether data arrived in time. psycopg's own wait wakes the process ten times a second."""
     loop = asyncio.get_running_loop()
     came, fileno = asyncio.Event(), connection.fileno()
     loop.add_reader(fileno, came.set)

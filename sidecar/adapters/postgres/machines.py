@@ -1,7 +1,7 @@
 """Machine numbers of snowflake ids, leased in Postgres.
 
 Guarantees: each lease of a number reserves a window of time that begins where the last one ended,
-by the database's clock; a number goes to another runner only after its lease and a grace.
+by the database's clock; a number goes to another runner only after its lease and a grace period.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,13 +12,13 @@ from sidecar.model.errors import LimitExceeded, StoreUnavailable
 from sidecar.model.identity import Identity
 from sidecar.model.snowflake import EPOCH_UNIX_MS, MACHINES_MAX, Lease, Window
 
-GRACE_SECONDS = 60.0  # clocks may differ in rate
+GRACE_SECONDS = 60.0  # clocks may run at different rates
 _TRIES = 50
 _SECONDS_MAX = 3.0
 
 
 class Machines:
-    """The machine numbers of one cluster. `identity` is asked at each call."""
+    """The machine numbers of one cluster. `identity` is called each time."""
 
     def __init__(
         self, database: Database, identity: Callable[[], Identity], *, lease_seconds: float
@@ -28,7 +28,7 @@ class Machines:
         self._lease_seconds = lease_seconds
 
     async def acquire(self) -> Lease:
-        """A number of our own; LimitExceeded if all are leased."""
+        """Lease a number; LimitExceeded if all are leased."""
         for _ in range(_TRIES):
             row = await self._fetch("acquire", {"machines_max": MACHINES_MAX})
             if row is not None and row["number"] is not None:
@@ -41,7 +41,7 @@ class Machines:
         raise StoreUnavailable("other runners were faster to take each machine number")
 
     async def renew(self, number: int, used_ms: int) -> Lease | None:
-        """The same number for longer; None: another runner has it now."""
+        """Extend the lease. None: another runner has the number now."""
         row = await self._fetch("renew", {"number": number, "used_ms": used_ms})
         return None if row is None else _lease(row)
 

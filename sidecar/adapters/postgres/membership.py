@@ -1,7 +1,8 @@
 """Joining the cluster: its row, its groups, and the registry of living runners.
 
 Guarantees: a different app under the same cluster name is refused (`ClusterTaken`); tables that do
-not fit this binary are refused (`IncompatibleSchema`); a runner that ends takes its row along.
+not fit this binary are refused (`IncompatibleSchema`), and so is a role that may not use them; a
+runner that shuts down deletes its row.
 """
 
 from collections.abc import Sequence
@@ -10,11 +11,11 @@ import psycopg
 
 from sidecar.adapters.postgres.database import Database, Row
 from sidecar.adapters.postgres.migrate import check_compatible
-from sidecar.model.election_words import RunnerSeen
+from sidecar.model.election_types import RunnerSeen
 from sidecar.model.errors import ClusterTaken, IncompatibleSchema, StoreRefused, StoreUnavailable
 from sidecar.model.identity import Identity
 
-# A runner not seen for three beats is not counted on.
+# Three heartbeats: a runner not seen for longer does not count as alive.
 ALIVE_SECONDS = 15.0
 
 
@@ -38,6 +39,7 @@ class Membership:
         if meta is None:
             raise IncompatibleSchema("there are no tables yet: run 'baton migrate'")
         check_compatible(schema_version=meta["schema_version"], oldest_reader=meta["oldest_reader"])
+        refuse_missing_rights(await self._database.fetch("cluster/missing_rights"))
         row = await self._database.fetch_one(
             "cluster/join", {"cluster": cluster, "app_name": app_name}
         )
@@ -58,7 +60,8 @@ class Membership:
         )
 
     async def _groups(self, cluster_id: int, names: Sequence[str]) -> list[Row]:
-        """The groups' rows; a statement does not see what another runner created meanwhile."""
+        """The rows of the groups. Tried again: a statement does not see rows that another runner
+        created after it began."""
         for _ in range(3):
             rows = await self._database.fetch(
                 "cluster/groups", {"cluster_id": cluster_id, "names": list(names)}
@@ -70,7 +73,7 @@ class Membership:
     async def beat(
         self, identity: Identity, *, campaigning: bool, config_revision: int
     ) -> list[RunnerSeen]:
-        """Say that this runner lives, and with which groups; the others that live."""
+        """Write this runner's heartbeat and groups; returns the other runners that are alive."""
         rows = await self._database.fetch(
             "cluster/beat",
             {
@@ -96,4 +99,14 @@ class Membership:
         """Ask the leader of this epoch to hand over; its next ping sees it."""
         await self._database.fetch(
             "election/request_resign", {"group_id": group_id, "epoch": epoch}
+        )
+
+
+def refuse_missing_rights(rows: Sequence[Row]) -> None:
+    """Raise at the start instead of at the first statement that needs the missing right."""
+    if rows:
+        tables = ", ".join(row["table_name"] for row in rows)
+        raise StoreRefused(
+            f"the role {rows[0]['role']} may not read and write the tables {tables}:"
+            " grant it what docs/security.md lists"
         )

@@ -1,12 +1,12 @@
-"""Brings the schema up to date: numbered files, forward only, one runner at a time.
+"""Applies the migrations: numbered files, forward only, one runner at a time.
 
 Guarantees:
-- each file is one transaction, recorded with it: a crash leaves the schema at a whole version;
+- each file is one transaction, recorded with it: no crash leaves the schema between two versions;
 - `lock_timeout` of 500 ms and retries: no ping and no claim ever queues behind a migration;
-- a binary that meets tables too old or too new for it says so (`IncompatibleSchema`) and touches
+- a binary that finds tables too old or too new for it raises `IncompatibleSchema` and changes
   nothing.
 
-A file may open with `-- oldest-reader: N`: binaries that know only versions below N cannot work
+A file may begin with `-- oldest-reader: N`: binaries that know only versions below N cannot work
 with the tables any more. Without it the change is an expansion that older binaries may ignore.
 """
 
@@ -78,9 +78,9 @@ def check_compatible(*, schema_version: int, oldest_reader: int) -> None:
 
 
 async def migrate(url: str, schema: str, *, seconds: float = 120.0) -> list[str]:
-    """Apply what is missing; the names of what was applied. Safe to run from many pods at once.
+    """Apply the missing migrations; returns their names. Safe to run from many pods at once.
 
-    Raises WrongServer behind a pooler, where the lock of the one at work would be nobody's.
+    Raises WrongServer behind a pooler, where a session's advisory lock protects nothing.
     """
     connection = await connect(lambda: url, purpose="migrate", settings={"lock_timeout": "500ms"})
     try:
@@ -93,8 +93,8 @@ async def _migrate(connection: Connection, queries: Queries, deadline: float) ->
     await _wait_for_turn(connection, deadline)
     applied: list[str] = []
     if not await _has_meta(connection, queries):
-        # Asked first: even IF NOT EXISTS needs the right to create schemas, which an owner of
-        # this one schema may not have.
+        # Checked first: even IF NOT EXISTS needs the right to create schemas, which the owner of
+        # this schema may not have.
         if not await _has_schema(connection, queries):
             await _execute(connection, f'CREATE SCHEMA IF NOT EXISTS "{queries.schema}"')
         await _execute(connection, queries.qualified(_CREATE_META))
@@ -117,7 +117,7 @@ async def _migrate(connection: Connection, queries: Queries, deadline: float) ->
 
 
 async def _wait_for_turn(connection: Connection, deadline: float) -> None:
-    """A try-lock in a loop: a blocking wait would pin a snapshot and a slot on the server."""
+    """Try the lock in a loop: a blocking wait would hold a snapshot on the server."""
     while True:
         rows = await fetch(
             connection,

@@ -1,4 +1,4 @@
-"""The table of runs, as everybody else sees it: read, cancelled, retried, checkpointed."""
+"""The table of runs for API calls: get, list, cancel, retry, checkpoint, heartbeat."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
@@ -10,7 +10,6 @@ from sidecar.adapters.postgres import arrays
 from sidecar.adapters.postgres.database import Database, Row
 from sidecar.model.errors import DamagedRow, Fenced, NotFound
 from sidecar.model.identity import Identity
-from sidecar.model.ledger import RunEvent, RunFilter, RunRecord, Step, StoredStep
 from sidecar.model.run import (
     CHECKPOINT_BYTES_MAX,
     CHECKPOINTS_MAX,
@@ -20,6 +19,7 @@ from sidecar.model.run import (
     RunState,
     idempotency_key,
 )
+from sidecar.model.run_records import RunEvent, RunFilter, RunRecord, Step, StoredStep
 from sidecar.model.schedule import SkipReason
 
 
@@ -29,18 +29,18 @@ class PostgresRunRecords:
         self._identity = identity
 
     async def get(self, run_id: int) -> RunRecord:
-        who = await self._identity()
-        row = await self._database.fetch_one("runs/get", _one(who, run_id))
+        identity = await self._identity()
+        row = await self._database.fetch_one("runs/get", _one(identity, run_id))
         if row is None:
             raise NotFound(f"there is no run {run_id}")
-        return _record(row, who.cluster)
+        return _record(row, identity.cluster)
 
     async def page(
         self, wanted: RunFilter, *, before: int | None, limit: int
     ) -> Sequence[RunRecord]:
-        who = await self._identity()
+        identity = await self._identity()
         parameters = {
-            "cluster_id": who.cluster_id,
+            "cluster_id": identity.cluster_id,
             "before": before,
             "limit": limit,
             "name": wanted.name,
@@ -48,21 +48,21 @@ class PostgresRunRecords:
             "state": wanted.state,
         }
         rows = await self._database.fetch("runs/list", parameters)
-        return [_record(row, who.cluster) for row in rows]
+        return [_record(row, identity.cluster) for row in rows]
 
     async def cancel(self, run_id: int, cause: str) -> bool:
-        who = await self._identity()
-        parameters = _one(who, run_id) | {"runner_id": who.runner_id, "cause": cause}
+        identity = await self._identity()
+        parameters = _one(identity, run_id) | {"runner_id": identity.runner_id, "cause": cause}
         return await self._database.fetch_one("runs/cancel", parameters) is not None
 
     async def retry(self, run_id: int) -> bool:
-        who = await self._identity()
-        parameters = _one(who, run_id) | {"runner_id": who.runner_id}
+        identity = await self._identity()
+        parameters = _one(identity, run_id) | {"runner_id": identity.runner_id}
         return await self._database.fetch_one("runs/retry", parameters) is not None
 
     async def checkpoint(self, run: RunRef, step: str, value: bytes) -> StoredStep:
-        who = await self._identity()
-        parameters = _ref(who, run) | {
+        identity = await self._identity()
+        parameters = _ref(identity, run) | {
             "step": step,
             "value": value,
             "count_max": CHECKPOINTS_MAX,
@@ -74,21 +74,21 @@ class PostgresRunRecords:
         except UniqueViolation:
             unseen = True
         if unseen:
-            # The same step was under way, and may be what filled the run to its limits: only a
-            # statement that begins now sees its value.
+            # The same step was being stored by another call, which may also have reached the run's
+            # limits: only a new statement sees its value.
             row = await self._database.fetch_one("runs/checkpoint", parameters)
-        if row is None or not row["stands"]:
+        if row is None or not row["is_current"]:
             raise Fenced(f"attempt {run.attempt} of run {run.run_id} is not the live one: stop")
         existing = row["existing"]
         return StoredStep(row["stored"], None if existing is None else bytes(existing))
 
     async def checkpoint_all(self, steps: Sequence[Step]) -> list[StoredStep | None]:
-        """Steps of one epoch and as many runs. None: not stored, and why is for `checkpoint`."""
+        """Steps of one epoch, each of another run. None: not stored; `checkpoint` tells why."""
         if len(steps) == 1:
             return [await self.checkpoint(steps[0].run, steps[0].name, steps[0].value)]
-        who = await self._identity()
+        identity = await self._identity()
         parameters = {
-            "cluster_id": who.cluster_id,
+            "cluster_id": identity.cluster_id,
             "epoch": steps[0].run.epoch,
             "run_ids": arrays.plain(step.run.run_id for step in steps),
             "attempts": arrays.plain(step.run.attempt for step in steps),
@@ -102,17 +102,17 @@ class PostgresRunRecords:
         return [StoredStep(True) if step.run.run_id in stored else None for step in steps]
 
     async def heartbeat(self, run: RunRef, progress: float | None, message: str | None) -> bool:
-        who = await self._identity()
-        parameters = _ref(who, run) | {"progress": progress, "message": message}
+        identity = await self._identity()
+        parameters = _ref(identity, run) | {"progress": progress, "message": message}
         return await self._database.fetch_one("runs/heartbeat", parameters) is not None
 
 
-def _one(who: Identity, run_id: int) -> dict[str, Any]:
-    return {"cluster_id": who.cluster_id, "run_id": run_id}
+def _one(identity: Identity, run_id: int) -> dict[str, Any]:
+    return {"cluster_id": identity.cluster_id, "run_id": run_id}
 
 
-def _ref(who: Identity, run: RunRef) -> dict[str, Any]:
-    return _one(who, run.run_id) | {"attempt": run.attempt, "epoch": run.epoch}
+def _ref(identity: Identity, run: RunRef) -> dict[str, Any]:
+    return _one(identity, run.run_id) | {"attempt": run.attempt, "epoch": run.epoch}
 
 
 def _record(row: Row, cluster: str) -> RunRecord:

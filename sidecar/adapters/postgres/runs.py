@@ -1,12 +1,12 @@
-"""The table of runs, as the leader of a group works on it.
+"""The table of runs for the leader of a group.
 
 Guarantees:
 - every write is one statement (or one transaction, where state is kept with it) that holds the
   group's term; under an old epoch it changes nothing and raises `Fenced` (G3);
 - a completion is accepted only for the live attempt, and its state, outcome and metadata commit
   together (G6);
-- what the leader asks again and again is answered from indexes on live runs alone;
-- a damaged row ends as failed and says so; it keeps no other run from being claimed.
+- queries that the leader repeats use indexes on live runs only;
+- a damaged run fails with an error that says so, and other runs are claimed as usual.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
@@ -17,26 +17,32 @@ from typing import Any
 from sidecar.adapters.postgres import arrays
 from sidecar.adapters.postgres.database import Database, Row
 from sidecar.adapters.postgres.definition_cache import from_text
-from sidecar.config.work import Schedule
+from sidecar.model.definitions import Schedule
 from sidecar.model.errors import DamagedRow, Fenced
 from sidecar.model.identity import Identity
-from sidecar.model.ledger import Cancellation, Claim, Contender, Recorded, Redelivered, Report
 from sidecar.model.overlap import Overlap
-from sidecar.model.retry import RetryPolicy
 from sidecar.model.run import (
-    DELIVERIES_MAX,
     Checkpoint,
-    Delivery,
     ExecutionMetadata,
     Limits,
     Outcome,
+    Run,
     RunKind,
     RunRef,
     RunState,
     idempotency_key,
 )
+from sidecar.model.run_records import (
+    Cancellation,
+    Claim,
+    Completion,
+    Contender,
+    Recorded,
+    Redelivered,
+)
 from sidecar.model.schedule import NONE_OLDER_THAN, SkipReason
 from sidecar.model.term import Term
+from sidecar.model.verdict import DELIVERIES_MAX
 
 REQUEUE_MAX = 1000
 _WAITED = {
@@ -54,16 +60,16 @@ _MEASURED_SECONDS_MAX = 1e9
 
 
 class PostgresRuns:
-    """What the dispatcher and the singletons ask of the table of runs."""
+    """Queries of the dispatcher and of the singletons."""
 
     def __init__(self, database: Database, identity: Callable[[], Awaitable[Identity]]) -> None:
         self._database = database
         self._identity = identity
 
     async def requeue(self, term: Term, *, known: Collection[int] | None = None) -> Redelivered:
-        """Runs of gone leaders are due again; with `known`, also ours that are not among them.
+        """Make runs of former leaders due again; with `known`, also ours that are not in it.
 
-        Runs of schedules that moved here from a group that nobody leads any more come along.
+        Includes runs of schedules that moved here from a group without a leader.
         """
         rows = await self._fenced(
             "runs/requeue",
@@ -77,27 +83,25 @@ class PostgresRuns:
         return Redelivered(count=len(rows), ended=ended)
 
     async def expire(self, term: Term) -> list[Recorded]:
-        """Ticks queued and never begun that are too old by now: skipped as misfires."""
+        """Skip queued ticks that were never started and are too old by now: misfires."""
         rows = await self._fenced(
             "runs/expire", term, limit=REQUEUE_MAX, none_seconds=_NONE_SECONDS
         )
         return [_recorded(row) for row in rows]
 
     async def claim(self, term: Term, *, limit: int, admitted: Sequence[int] = ()) -> Claim:
-        who = await self._identity()
-        parameters = _of(term, who) | {
+        identity = await self._identity()
+        parameters = _of(term, identity) | {
             "limit": limit,
             "admitted": list(admitted),
             "none_seconds": _NONE_SECONDS,
         }
         rows = await self._database.fetch("runs/claim", parameters)
         head, *claimed = rows
-        if not head["stands"]:
+        if not head["is_current"]:
             raise Fenced(f"group {term.group}: epoch {term.epoch} is over")
-        deliveries = tuple(_delivery(row, term, who) for row in claimed)
-        return Claim(
-            deliveries, head["now"], head["next_due_at"], head["contended"], head["overdue"]
-        )
+        runs = tuple(_run(row, term, identity) for row in claimed)
+        return Claim(runs, head["now"], head["next_due_at"], head["contended"], head["overdue"])
 
     async def contended(self, term: Term) -> list[Contender]:
         parameters = {
@@ -137,73 +141,91 @@ class PostgresRuns:
             found[row["run_id"]] = (*found.get(row["run_id"], ()), step)
         return found
 
-    async def complete(self, term: Term, reports: Sequence[Report]) -> Mapping[int, Recorded]:
-        """Those accepted; a report that is not among them came too late."""
-        who = await self._identity()
-        parameters = _of(term, who) | _columns(reports)
-        if all(report.verdict.state is None for report in reports):
+    async def complete(
+        self, term: Term, completions: Sequence[Completion]
+    ) -> Mapping[int, Recorded]:
+        """The accepted completions. A missing one came too late, or its row is locked by another
+        session: see `still_running`."""
+        identity = await self._identity()
+        parameters = _of(term, identity) | _columns(completions)
+        if all(completion.verdict.state is None for completion in completions):
             rows = await self._database.fetch("runs/complete", parameters)
             return _accepted(rows, term)
         async with self._database.transaction() as transaction:
             accepted = _accepted(await transaction.fetch("runs/complete", parameters), term)
-            for kept in _states(reports, accepted, who):
+            for kept in _states(completions, accepted, identity):
                 await transaction.fetch("runs/keep_state", kept)
         return accepted
 
-    async def landed(self, reports: Sequence[Report]) -> Mapping[int, Recorded]:
-        """After a lost answer: the reports that were written; only their holder ends attempts."""
-        run_ids = [report.delivery.ref.run_id for report in reports]
-        rows = await self._database.fetch("runs/landed", {"run_ids": run_ids})
+    async def find_lost_completions(
+        self, completions: Sequence[Completion]
+    ) -> Mapping[int, Recorded]:
+        """After a lost answer: the completions that were written. Only the leader of the epoch
+        ends its attempts, so an ended attempt was ended by the lost statement."""
+        run_ids = [completion.run.ref.run_id for completion in completions]
+        rows = await self._database.fetch("runs/find_lost_completions", {"run_ids": run_ids})
         by_id = {row["id"]: row for row in rows}
         found = {}
-        for ref in (report.delivery.ref for report in reports):
+        for ref in (completion.run.ref for completion in completions):
             row = by_id.get(ref.run_id)
             if row is None or row["epoch"] != ref.epoch:
                 continue
-            if row["attempt"] > ref.attempt:  # it was going to wait, and has begun again
+            if row["attempt"] > ref.attempt:  # it was written as waiting, and has started again
                 found[ref.run_id] = _recorded(row | _WAITED)
             elif row["attempt"] == ref.attempt and row["state"] != "running":
                 found[ref.run_id] = _recorded(row)
         return found
+
+    async def still_running(self, completions: Sequence[Completion]) -> Collection[int]:
+        """After `complete`: the runs that were skipped because their rows were locked."""
+        refs = {completion.run.ref.run_id: completion.run.ref for completion in completions}
+        parameters = {"run_ids": list(refs)}
+        rows = await self._database.fetch("runs/find_lost_completions", parameters)
+        return {
+            row["id"]
+            for row in rows
+            if row["state"] == "running"
+            and RunRef(row["id"], row["attempt"], row["epoch"]) == refs[row["id"]]
+        }
 
     async def prune(self, term: Term, *, keep_seconds: float, limit: int) -> int:
         parameters = {"group_id": term.group_id, "keep_seconds": keep_seconds, "limit": limit}
         row = await self._database.fetch_one("runs/prune", parameters)
         return int(row["pruned"]) if row else 0
 
-    async def vanished(self) -> list[Term]:
-        """The last term of each group that no living runner names and nobody holds."""
-        who = await self._identity()
-        parameters = {"cluster_id": who.cluster_id, "mine": list(who.groups.values())}
-        rows = await self._database.fetch("runs/vanished", parameters)
+    async def abandoned_groups(self) -> list[Term]:
+        """The last term of each group that no live runner has configured and nobody leads."""
+        identity = await self._identity()
+        parameters = {"cluster_id": identity.cluster_id, "mine": list(identity.groups.values())}
+        rows = await self._database.fetch("runs/abandoned_groups", parameters)
         return [Term(row["name"], row["id"], row["epoch"]) for row in rows]
 
-    async def end_lives(self, term: Term, *, limit: int) -> int:
-        """Lives of singletons that nobody ended in a group that vanished; how many there were."""
-        return len(await self._fenced("runs/end_lives", term, limit=limit))
+    async def end_abandoned_singletons(self, term: Term, *, limit: int) -> int:
+        """End runs of singletons in a removed group; returns their number."""
+        return len(await self._fenced("runs/end_abandoned_singletons", term, limit=limit))
 
-    async def start_singleton(self, term: Term, name: str) -> Delivery:
-        """A new life of a singleton, running at once; earlier lives that nobody ended are over."""
-        who = await self._identity()
-        parameters = _of(term, who) | {"name": name}
+    async def start_singleton(self, term: Term, name: str) -> Run:
+        """Start a run of a singleton; earlier runs of it that nobody ended have failed."""
+        identity = await self._identity()
+        parameters = _of(term, identity) | {"name": name}
         row = (await self._database.fetch("runs/start_singleton", parameters))[0]
-        if not row["stands"]:
+        if not row["is_current"]:
             raise Fenced(f"group {term.group}: epoch {term.epoch} is over")
         kind = RunKind.SINGLETON
-        return Delivery(
+        return Run(
             ref=RunRef(row["id"], 1, term.epoch),
             kind=kind,
             name=name,
             group=term.group,
             scheduled_at=row["tick"],
-            idempotency_key=idempotency_key(who.cluster, kind, name, row["id"], row["tick"]),
+            idempotency_key=idempotency_key(identity.cluster, kind, name, row["id"], row["tick"]),
             metadata=metadata_of(row),
         )
 
     async def _fenced(self, query: str, term: Term, **parameters: Any) -> list[Row]:
-        who = await self._identity()
-        rows = await self._database.fetch(query, _of(term, who) | parameters)
-        if not rows[0]["stands"]:
+        identity = await self._identity()
+        rows = await self._database.fetch(query, _of(term, identity) | parameters)
+        if not rows[0]["is_current"]:
             raise Fenced(f"group {term.group}: epoch {term.epoch} is over")
         return [row for row in rows if row.get("id") is not None]
 
@@ -221,39 +243,40 @@ def metadata_of(row: Row) -> ExecutionMetadata:
 
 
 def _measured(seconds: float | None) -> float | None:
-    """Not what no clock can have shown."""
-    sound = seconds is not None and isfinite(seconds) and 0 <= seconds < _MEASURED_SECONDS_MAX
-    return seconds if sound else None
+    """None if the stored value cannot be a duration."""
+    valid = seconds is not None and isfinite(seconds) and 0 <= seconds < _MEASURED_SECONDS_MAX
+    return seconds if valid else None
 
 
-def _of(term: Term, who: Identity) -> dict[str, Any]:
+def _of(term: Term, identity: Identity) -> dict[str, Any]:
     return {
-        "cluster_id": who.cluster_id,
+        "cluster_id": identity.cluster_id,
         "group_id": term.group_id,
         "epoch": term.epoch,
-        "runner_id": who.runner_id,
+        "runner_id": identity.runner_id,
     }
 
 
-def _delivery(row: Row, term: Term, who: Identity) -> Delivery:
+def _run(row: Row, term: Term, identity: Identity) -> Run:
     problem = "" if row["kind"] in _KINDS else f"run {row['id']}: its kind is not known"
     kind = _kind(row)
     try:
         definition = from_text(row["name"], term.group, row["definition"])
     except DamagedRow as error:
         problem, definition = str(error), Schedule(name=row["name"], group=term.group)
-    retry = definition.retry
-    return Delivery(
+    return Run(
         ref=RunRef(row["id"], row["attempt"], term.epoch),
         kind=kind,
         name=row["name"],
         group=term.group,
         scheduled_at=row["tick"],
-        idempotency_key=idempotency_key(who.cluster, kind, row["name"], row["id"], row["tick"]),
+        idempotency_key=idempotency_key(
+            identity.cluster, kind, row["name"], row["id"], row["tick"]
+        ),
         payload=bytes(row["payload"] or b""),
         content_type=definition.content_type,
         limits=Limits(
-            RetryPolicy(retry.attempts, retry.initial_seconds, retry.max_seconds),
+            definition.retry,
             definition.timeout_seconds,
             definition.skip_if_older_than_seconds,
         ),
@@ -275,7 +298,7 @@ def _delivery(row: Row, term: Term, who: Identity) -> Delivery:
 
 
 def _kind(row: Row) -> RunKind:
-    """One that is not known acts for its schedule, as a trigger does."""
+    """An unknown kind is treated as a trigger."""
     return _KINDS.get(row["kind"], RunKind.TRIGGER)
 
 
@@ -283,7 +306,7 @@ def _contender(row: Row) -> Contender:
     return Contender(
         run_id=row["id"],
         schedule_id=row["schedule_id"],
-        # One that is not known waits for its turn: it neither overlaps nor gets lost.
+        # An unknown policy is treated as `queue`: the run neither overlaps nor gets lost.
         overlap=Overlap(row["overlap"]) if row["overlap"] in _OVERLAPS else Overlap.QUEUE,
         begun=row["state"] == "waiting",
         backfill=row["backfill"],
@@ -294,13 +317,13 @@ def _contender(row: Row) -> Contender:
     )
 
 
-def _columns(reports: Sequence[Report]) -> dict[str, Any]:
+def _columns(completions: Sequence[Completion]) -> dict[str, Any]:
     """One array per column, in the order of run ids."""
-    ordered = sorted(reports, key=lambda report: report.delivery.ref.run_id)
-    verdicts = [report.verdict for report in ordered]
+    ordered = sorted(completions, key=lambda completion: completion.run.ref.run_id)
+    verdicts = [completion.verdict for completion in ordered]
     return {
-        "run_ids": arrays.plain(report.delivery.ref.run_id for report in ordered),
-        "attempts": arrays.plain(report.delivery.ref.attempt for report in ordered),
+        "run_ids": arrays.plain(completion.run.ref.run_id for completion in ordered),
+        "attempts": arrays.plain(completion.run.ref.attempt for completion in ordered),
         "outcomes": arrays.texts(v.outcome for v in verdicts),
         "reasons": arrays.texts(v.reason for v in verdicts),
         "waits": arrays.plain(v.wait_seconds for v in verdicts),
@@ -310,13 +333,13 @@ def _columns(reports: Sequence[Report]) -> dict[str, Any]:
         "errors": arrays.texts(v.error for v in verdicts),
         "error_codes": arrays.texts(v.error_code for v in verdicts),
         "causes": arrays.texts(v.cause for v in verdicts),
-        "missed_totals": arrays.plain(report.delivery.missed_total for report in ordered),
+        "missed_totals": arrays.plain(completion.run.missed_total for completion in ordered),
     }
 
 
 def _accepted(rows: Iterable[Row], term: Term) -> dict[int, Recorded]:
     rows = list(rows)
-    if not rows[0]["stands"]:
+    if not rows[0]["is_current"]:
         raise Fenced(f"group {term.group}: epoch {term.epoch} is over")
     return {row["id"]: _recorded(row) for row in rows if row["id"] is not None}
 
@@ -334,20 +357,16 @@ def _recorded(row: Row) -> Recorded:
 
 
 def _states(
-    reports: Iterable[Report], accepted: Mapping[int, Recorded], who: Identity
+    completions: Iterable[Completion], accepted: Mapping[int, Recorded], identity: Identity
 ) -> Iterable[dict[str, Any]]:
-    for report in reports:
-        delivery, value = report.delivery, report.verdict.state
-        if value is not None and delivery.ref.run_id in accepted:
-            ttl = (
-                timedelta(seconds=delivery.state_ttl_seconds)
-                if delivery.state_ttl_seconds
-                else None
-            )
+    for completion in completions:
+        run, value = completion.run, completion.verdict.state
+        if value is not None and run.ref.run_id in accepted:
+            ttl = timedelta(seconds=run.state_ttl_seconds) if run.state_ttl_seconds else None
             yield {
-                "cluster_id": who.cluster_id,
-                "key": delivery.state_key,
+                "cluster_id": identity.cluster_id,
+                "key": run.state_key,
                 "value": value,
-                "state_version": delivery.state_version,
+                "state_version": run.state_version,
                 "ttl": ttl,
             }

@@ -1,4 +1,4 @@
-"""What the rows of the schedule queries mean, damaged ones included."""
+"""Converts rows of the schedule queries, including damaged ones."""
 
 import json
 from contextlib import suppress
@@ -11,29 +11,28 @@ from sidecar.adapters.postgres.database import Row
 from sidecar.adapters.postgres.definition_cache import from_text
 from sidecar.adapters.postgres.definitions import from_json
 from sidecar.adapters.postgres.runs import metadata_of
-from sidecar.config.work import Schedule
+from sidecar.model.definitions import Schedule
 from sidecar.model.errors import DamagedRow
 from sidecar.model.stored_schedule import StoredSchedule
 
 log = structlog.get_logger()
 
-Stored = StoredSchedule[Schedule]
-_TELL_SECONDS = 60
+_LOG_SECONDS = 60
 
 
 @lru_cache(maxsize=1000)
-def _tell(name: str, problem: str, _now_and_then: int) -> None:
-    """Rows are read again and again; that one is damaged is news once in a while."""
+def _log_damage(name: str, problem: str, _minute: int) -> None:
+    """Log a damaged row at most once a minute: the same rows are read in every round."""
     log.warning("schedule_unusable", schedule=name, problem=problem)
 
 
-def upcoming(row: Row, group: str) -> Stored | None:
-    """What the leader needs of it; None, and a word in the log, if it is damaged."""
+def upcoming(row: Row, group: str) -> StoredSchedule | None:
+    """The columns that the leader needs; None, and a warning in the log, if damaged."""
     try:
         definition = from_text(row["name"], group, row["definition"])
         _check_watermark(row)
     except DamagedRow as error:
-        _tell(row["name"], str(error), int(monotonic() / _TELL_SECONDS))
+        _log_damage(row["name"], str(error), int(monotonic() / _LOG_SECONDS))
         return None
     return StoredSchedule(
         definition=definition,
@@ -47,12 +46,12 @@ def upcoming(row: Row, group: str) -> Stored | None:
     )
 
 
-def standing(row: Row) -> Stored:
-    """A row that is held to be changed; a damaged one stands there without its definition."""
+def locked(row: Row) -> StoredSchedule:
+    """A row locked for a change; a damaged one comes without its definition."""
     try:
         return stored(row)
     except DamagedRow as error:
-        _tell(row["name"], str(error), int(monotonic() / _TELL_SECONDS))
+        _log_damage(row["name"], str(error), int(monotonic() / _LOG_SECONDS))
         bare = Schedule(name=row["name"], group=row["group_name"], payload=bytes(row["payload"]))
         return StoredSchedule(
             definition=bare,
@@ -75,8 +74,8 @@ def _check_watermark(row: Row) -> None:
             raise DamagedRow(f"schedule {row['name']!r} is damaged in the database: {problem}")
 
 
-def stored(row: Row) -> Stored:
-    """All of it; DamagedRow if it cannot be read."""
+def stored(row: Row) -> StoredSchedule:
+    """All columns; DamagedRow if one cannot be read."""
     payload = bytes(row["payload"])
     _check_watermark(row)
     if row["source"] not in ("config", "api"):
@@ -84,7 +83,7 @@ def stored(row: Row) -> Stored:
         raise DamagedRow(f"schedule {row['name']!r} is damaged in the database: {problem}")
     definition = row["definition"]
     if isinstance(definition, str):
-        with suppress(ValueError):  # a damaged one may be a text itself
+        with suppress(ValueError):  # a damaged definition may be a JSON string
             definition = json.loads(definition)
     return StoredSchedule(
         definition=from_json(row["name"], row["group_name"], payload, definition),

@@ -1,18 +1,19 @@
-"""One Postgres connection, with what every use of it needs.
+"""One Postgres connection: connecting, deadlines, errors and session settings.
 
 Guarantees:
-- no statement outlives its client-side deadline: the socket is shut down hard, because cancelling
-  a psycopg call on a half-open connection returns many seconds late;
-- every failure but a broken constraint leaves as one of our errors; a connection lost after a
+- no statement outlives its client-side deadline: the socket is shut down, because cancelling a
+  psycopg call on a half-open connection returns many seconds late;
+- every failure except a violated constraint becomes one of our errors; a connection lost after a
   commit was sent is `AnswerLost`;
-- a connection on which the server refuses to write is ended: the next may lead to the primary;
-- a commit whose wait for the standby was cancelled can be told from one that is safe
-  (`perhaps_only_here`);
-- the URL is asked for at each connect, so that a changed secret is used at the next one;
-- session settings are never made through a pooler, where they would be somebody else's;
-- the defaults of a server, a database or a role change no statement's meaning (`PINNED`);
-- an instant beyond what Python knows (infinity, before Christ) is read as the nearest that it does:
-  one such row must not keep all others from being read.
+- a connection to a read-only server is closed: the next one may reach the primary;
+- `sync_wait_cancelled` recognizes a commit whose wait for the standby was cancelled;
+- a silent host of a list does not block the others (`hosts.py`);
+- the URL is read again for each connect, so that a changed secret is used;
+- a server that is too old, or a database that is not in UTF8, is refused with what to do;
+- session settings are never made through a pooler, where they would affect other clients;
+- defaults of a server, a database or a role do not change the meaning of a statement (`PINNED`);
+- a timestamp outside Python's range (infinity, BC) is read as the nearest possible one: one such
+  row must not fail the read of all others.
 """
 
 import asyncio
@@ -21,6 +22,7 @@ import socket
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from traceback import clear_frames
 from typing import Any, LiteralString, TypeVar
 
@@ -30,9 +32,11 @@ from psycopg.adapt import Loader
 from psycopg.pq import Format
 from psycopg.rows import DictRow, dict_row
 
+from sidecar.adapters.postgres.hosts import Host, addresses_of, first_success, hosts_of, label
 from sidecar.model.errors import (
     AnswerLost,
     NotStorable,
+    ReadOnlyServer,
     StoreRefused,
     StoreUnavailable,
     WrongServer,
@@ -42,10 +46,11 @@ T = TypeVar("T")
 Connection = psycopg.AsyncConnection[DictRow]
 
 CONNECT_SECONDS = 3.0
-# A dead peer must be noticed by the kernel too, not only by our own deadlines.
+OLDEST_SERVER = 140000
+# The kernel must notice a dead peer too, not only our own deadlines.
 KEEPALIVE: dict[str, Any] = {"keepalives_idle": 1, "keepalives_interval": 1, "keepalives_count": 3}
 BACKEND_PID: LiteralString = "SELECT pg_backend_pid() AS pid"
-# Defaults of a server, a database or a role that our statements could not live with.
+# Settings whose defaults on a server, a database or a role could break our statements.
 PINNED: Mapping[str, str] = {
     "array_nulls": "on",
     "datestyle": "ISO",
@@ -55,8 +60,8 @@ PINNED: Mapping[str, str] = {
     "statement_timeout": "0",
 }
 _UNREPLICATED = ("01000", "57P01")  # a warning without a code of its own; by an administrator
-# That a VACUUM is overdue has no code of its own either, and is said with every write for as long
-# as forty million more transactions are possible.
+# The warning about an overdue VACUUM has no code of its own either, and comes with every write
+# during the last forty million transactions.
 _VACUUM_OVERDUE = ("GetNewTransactionId", "GetNewMultiXactId")
 _FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
@@ -69,44 +74,99 @@ async def connect(
     settings: Mapping[str, str] | None = None,
     tcp_user_timeout_seconds: float = 4.0,
 ) -> Connection:
-    """An autocommit connection; one with session `settings` must not lead through a pooler."""
-    text, connection, problem = _text(url), None, ""
+    """An autocommit connection; with session `settings` it must not go through a pooler."""
+    connection = await _first_host(
+        _text(url),
+        seconds,
+        {
+            "tcp_user_timeout": round(tcp_user_timeout_seconds * 1000),
+            "application_name": f"baton {purpose}",
+            "client_encoding": "utf8",
+            **KEEPALIVE,
+        },
+    )
+    connection.adapters.register_loader("timestamptz", _NearestInstant)
     try:
-        async with asyncio.timeout(seconds):
-            connection = await psycopg.AsyncConnection.connect(
-                text,
-                autocommit=True,
-                row_factory=dict_row,
-                connect_timeout=max(2, round(seconds)),
-                tcp_user_timeout=round(tcp_user_timeout_seconds * 1000),
-                application_name=f"baton {purpose}",
-                **KEEPALIVE,
+        _refuse_unfit(connection.info)
+        if settings:
+            await _refuse_pooler(connection, seconds)
+            await fetch(connection, pinned_settings(settings, local=False), None, seconds)
+    except BaseException:
+        await discard(connection)
+        raise
+    return connection
+
+
+async def _first_host(text: str, seconds: float, options: Mapping[str, Any]) -> Connection:
+    """A connection to the first host and address that accepts one."""
+    deadline = asyncio.get_running_loop().time() + seconds
+    options = {**options, "connect_timeout": max(2, round(seconds))}
+
+    async def host_connected(host: Host) -> Connection:
+        try:
+            async with asyncio.timeout_at(deadline):
+                addresses = await addresses_of(host)
+        except OSError as error:  # in time or not at all
+            raise StoreUnavailable(_problem_of(error, host)) from None
+        each = [partial(_attempt, text, {**options, **address}, deadline) for address in addresses]
+        return await first_success(each, discard=_close)
+
+    try:
+        hosts = hosts_of(text)
+    except psycopg.Error as error:
+        raise StoreUnavailable(_problem_of(error)) from None
+    attempts = [partial(host_connected, host) for host in hosts]
+    return await first_success(attempts, discard=_close)
+
+
+async def _attempt(text: str, options: Mapping[str, Any], deadline: float) -> Connection:
+    try:
+        async with asyncio.timeout_at(deadline):
+            return await psycopg.AsyncConnection.connect(
+                text, autocommit=True, row_factory=dict_row, **options
             )
     except (asyncio.CancelledError, TimeoutError, psycopg.Error, OSError, ValueError) as error:
-        # An error keeps the frames it came through, which keep the half-open connection: until
-        # nobody remembers the error, and a collector of garbage comes by.
+        # The error references its frames, and those the half-open connection, which would stay
+        # open until the garbage collector runs.
         clear_frames(error.__traceback__)
         if isinstance(error, asyncio.CancelledError):
             raise
-        problem = _told(error)
-    if connection is None:
-        raise StoreUnavailable(problem)
-    connection.adapters.register_loader("timestamptz", _NearestInstant)
-    if settings:
-        try:
-            await _refuse_pooler(connection, seconds)
-            await fetch(connection, pinning(settings, local=False), None, seconds)
-        except BaseException:
-            await discard(connection)
-            raise
-    return connection
+        problem = _problem_of(error, options)
+    raise StoreUnavailable(problem)
+
+
+def _close(connection: Connection) -> None:
+    connection.pgconn.finish()
 
 
 def _text(url: Callable[[], str]) -> str:
     try:
         return url()
-    except OSError as error:  # it says what is wrong with the file, and nothing of what is in it
+    except OSError as error:  # it describes the file, not its content
         raise StoreUnavailable(f"the file of the Postgres URL {_one_line(error)}") from None
+
+
+def _refuse_unfit(server: psycopg.ConnectionInfo) -> None:
+    """Uses the parameters that the server reports when it accepts a connection."""
+    problem = unfit(server.server_version, server.parameter_status("server_encoding") or "UTF8")
+    if problem:
+        raise WrongServer(problem)
+
+
+def unfit(version: int, encoding: str) -> str:
+    """Why Baton cannot use such a database, and what to do; empty if it can."""
+    if version < OLDEST_SERVER:
+        shown = f"{version // 10_000}.{version % 100}" if version >= 100_000 else str(version)
+        return (
+            f"the server is Postgres {shown}, Baton needs {OLDEST_SERVER // 10_000} or newer:"
+            " upgrade the server, or use another one"
+        )
+    if encoding != "UTF8":
+        return (
+            f"the database has the encoding {encoding}, Baton needs UTF8: make another one with"
+            " CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0"
+        )
+    return ""
 
 
 async def _refuse_pooler(connection: Connection, seconds: float) -> None:
@@ -118,11 +178,11 @@ async def _refuse_pooler(connection: Connection, seconds: float) -> None:
         )
 
 
-def pinning(settings: Mapping[str, str], *, local: bool) -> bytes:
-    """A statement that makes `settings` beside those that are pinned.
+def pinned_settings(settings: Mapping[str, str], *, local: bool) -> bytes:
+    """A statement that sets `settings` and the pinned ones.
 
-    A commit is never acknowledged before it is on disk, whatever the default; more than that
-    (`remote_apply`) stays. `transaction_timeout` is known from Postgres 17 on.
+    `synchronous_commit = off` becomes `on`; stronger settings (`remote_apply`) stay.
+    `transaction_timeout` exists since Postgres 17.
     """
     scope = "true" if local else "false"
     made = [f"set_config('{k}', '{v}', {scope})" for k, v in {**PINNED, **settings}.items()]
@@ -136,8 +196,8 @@ def pinning(settings: Mapping[str, str], *, local: bool) -> bytes:
 
 
 class _NearestInstant(Loader):
-    """In UTC, whatever the server's zone: of two datetimes of one zone Python compares what the
-    clocks there showed, and an hour that is repeated in autumn would be there once."""
+    """Reads timestamps in UTC: Python compares datetimes of one zone by their local time, so the
+    repeated hour in autumn would be ambiguous."""
 
     _exact = psycopg.adapters.get_loader(psycopg.adapters.types["timestamptz"].oid, Format.TEXT)
 
@@ -156,7 +216,7 @@ class _NearestInstant(Loader):
 
 
 def hang_up(connection: Connection) -> None:
-    """End the connection now, without a farewell: whoever waits on it gets an error at once."""
+    """Shut down the socket now: tasks that wait on the connection get an error at once."""
     with suppress(psycopg.Error, OSError):
         # A duplicate, so that closing our handle leaves the descriptor to libpq.
         handle = socket.socket(fileno=os.dup(connection.pgconn.socket))
@@ -172,7 +232,7 @@ async def discard(connection: Connection) -> None:
 
 
 async def bounded(connection: Connection, work: Awaitable[T], seconds: float) -> T:
-    """The result of `work` on `connection`; after `seconds` the line is cut: AnswerLost."""
+    """The result of `work` on `connection`; AnswerLost and a closed connection after `seconds`."""
     task = asyncio.ensure_future(work)
     task.add_done_callback(_end_quietly)
     try:
@@ -187,31 +247,36 @@ async def bounded(connection: Connection, work: Awaitable[T], seconds: float) ->
         return task.result()
     except psycopg.errors.ReadOnlySqlTransaction as error:
         connection.pgconn.finish()
-        raise StoreUnavailable(f"Postgres is read-only: {_one_line(error)}") from error
+        raise ReadOnlyServer(
+            f"Postgres is read-only: {_one_line(error)}; the URL must lead to the primary, with"
+            " default_transaction_read_only off for this database and role"
+        ) from error
+    except UnicodeEncodeError as error:  # half of a surrogate pair
+        raise NotStorable("holds a lone surrogate, which is not valid Unicode") from error
     except psycopg.Error as error:
         raise _translated(connection, error) from error
 
 
 async def _cut(connection: Connection, task: asyncio.Future[T]) -> None:
-    """End the line, and with it what waits for an answer; also if we are cancelled meanwhile."""
+    """Shut down the socket and wait for the end of `work`, also if this task is cancelled."""
     hang_up(connection)
     try:
         await asyncio.wait({task}, timeout=1)
     finally:
         if task.done():
-            # The statement may just have ended: then only we know that the line is cut.
+            # The statement may just have ended: then psycopg does not know that it is closed.
             connection.pgconn.finish()
         task.cancel()
 
 
 def _end_quietly(task: asyncio.Future[T]) -> None:
-    """Whoever gave it up does not hear how it ended."""
+    """Mark the error as retrieved: the caller no longer waits for it."""
     if not task.cancelled():
         task.exception()
 
 
 def _translated(connection: Connection, error: psycopg.Error) -> Exception:
-    """What a failed statement means to us; constraints stay what they are."""
+    """Our error for a failed statement; violated constraints stay psycopg errors."""
     if connection.closed or connection.broken:
         return AnswerLost(_one_line(error))
     match error:
@@ -221,8 +286,10 @@ def _translated(connection: Connection, error: psycopg.Error) -> Exception:
             return StoreUnavailable(_one_line(error))
         case psycopg.DataError():
             return NotStorable(_one_line(error))
+        case psycopg.errors.InsufficientPrivilege():
+            return StoreRefused(f"{_one_line(error)}: grant the role what docs/security.md lists")
         case _:
-            # A missing table or privilege, a damaged row: not healed by a retry.
+            # A missing table or privilege, a damaged row: a retry does not help.
             return StoreRefused(_one_line(error))
 
 
@@ -239,12 +306,12 @@ async def fetch(
 
 
 def behind_pooler(connection: Connection, backend_pid: int) -> bool:
-    """A pooler tells the client a process id of its own making."""
+    """A pooler reports a process id of its own."""
     return connection.pgconn.backend_pid != backend_pid
 
 
-def perhaps_only_here(notice: psycopg.errors.Diagnostic) -> bool:
-    """A wait for synchronous replication was cancelled: committed here, perhaps nowhere else."""
+def sync_wait_cancelled(notice: psycopg.errors.Diagnostic) -> bool:
+    """A wait for synchronous replication was cancelled: the standby may lack the commit."""
     return (
         notice.severity_nonlocalized == "WARNING"
         and notice.sqlstate in _UNREPLICATED
@@ -252,11 +319,14 @@ def perhaps_only_here(notice: psycopg.errors.Diagnostic) -> bool:
     )
 
 
-def _told(error: BaseException) -> str:
-    """Why there is no connection. What libpq does not understand of a URL it quotes: a password."""
+def _problem_of(error: BaseException, host: Mapping[str, Any] | None = None) -> str:
+    """Why there is no connection. libpq quotes the parts of a URL that it cannot parse, which may
+    be a password: such errors are replaced."""
     if isinstance(error, psycopg.ProgrammingError):
-        return "the Postgres URL cannot be understood"
-    return _one_line(error) or "no connection in time"
+        return "the Postgres URL is invalid"
+    problem = _one_line(error) or "no connection in time"
+    silent = isinstance(error, TimeoutError | psycopg.errors.ConnectionTimeout)
+    return f"{problem} ({label(host)})" if silent and host else problem
 
 
 def _one_line(error: BaseException) -> str:

@@ -1,9 +1,10 @@
-"""State in Postgres: the truth. Every method is one statement, hence one transaction, within its
-deadline.
+"""State in Postgres, the source of truth. Every method is one statement, hence one transaction,
+within its deadline.
 
 Guarantees: writes on behalf of a run lock its term and its row, so that they commit before a
 takeover or a completion or not at all (G3); a request_id answered within the last hour is answered
-again, not written again.
+again, not written again. An answer that repeats an earlier write is given only once that write
+is replicated (G7).
 """
 
 import asyncio
@@ -30,11 +31,11 @@ from sidecar.model.state import (
     owner_of,
     prefix_end,
 )
-from sidecar.model.state_words import (
+from sidecar.model.state_types import (
     Address,
     ChangeQuery,
+    DatabaseSnapshot,
     Delete,
-    Moment,
     OwnedRecord,
     Owner,
     Page,
@@ -79,8 +80,8 @@ class PostgresState:
 
     async def put(self, puts: Sequence[Put]) -> list[Reading | SidecarError]:
         by_key = {row["key"]: row for row in await self._put_rows(puts)}
-        if doubted := [put for put in puts if put.request_id and put.key not in by_key]:
-            rows = await _seen_now(self._put_rows(doubted))
+        if missing := [put for put in puts if put.request_id and put.key not in by_key]:
+            rows = await _repeated(self._put_rows(missing))
             by_key |= {row["key"]: row for row in rows}
         return [put_answer(put, by_key.get(put.key), _digest) for put in puts]
 
@@ -109,7 +110,7 @@ class PostgresState:
     async def put_fenced(self, put: Put, run: RunRef, state_version: int) -> Reading:
         row = await self._put_fenced_row(put, run, state_version)
         if put.request_id and not row["version"]:
-            row = await _seen_now(self._put_fenced_row(put, run, state_version))
+            row = await _repeated(self._put_fenced_row(put, run, state_version))
         if row["digest"] is None:
             allowed(row, run, put.key)
         answer = put_answer(put, row if row["version"] else None, _digest)
@@ -133,7 +134,7 @@ class PostgresState:
 
     async def delete(self, delete: Delete) -> Reading | None:
         rows = await self._fetch("delete", key=delete.key, expected=delete.expected_version)
-        return reading_of(rows[0], delete.key) if rows else None
+        return reading_of(rows[0], delete.key) if rows[0]["version"] else None
 
     async def delete_fenced(
         self, delete: Delete, run: RunRef, state_version: int
@@ -149,7 +150,7 @@ class PostgresState:
         return reading_of(rows[0], delete.key) if rows[0]["version"] else None
 
     async def page(self, prefix: str, after: str, limit: int) -> Page:
-        # One more than asked for tells whether there is another page.
+        # One more row than asked for shows whether there is another page.
         rows = await self._fetch(
             "list", **_range(prefix), after=after, limit=limit + 1, bytes_max=_PAGE_BYTES_MAX
         )
@@ -161,12 +162,13 @@ class PostgresState:
         return int(rows[0]["size"])
 
     async def clear(self, prefix: str, after: str, limit: int) -> tuple[list[Reading], int]:
-        rows = await self._fetch("clear", **_range(prefix), after=after, limit=limit)
+        found = await self._fetch("clear", **_range(prefix), after=after, limit=limit)
+        rows = [row for row in found if row["key"] is not None]
         return [reading_of(row, row["key"]) for row in rows], sum(row["was_live"] for row in rows)
 
-    async def moment(self) -> Moment:
-        rows = await self._fetch("moment")
-        return Moment(**rows[0])
+    async def snapshot(self) -> DatabaseSnapshot:
+        rows = await self._fetch("snapshot")
+        return DatabaseSnapshot(**rows[0])
 
     async def changes(self, query: ChangeQuery) -> list[Record]:
         mode = (
@@ -217,7 +219,7 @@ class PostgresState:
         return f"{identity.installation_id}:{identity.cluster_id}"
 
     async def _fetch(self, query: str, **parameters: Any) -> list[Row]:
-        """A caller that gives up does not cost a connection: what was begun is let end."""
+        """Shielded: a cancelled caller would cost a connection, so the statement may finish."""
         work = asyncio.create_task(self._run(query, parameters), name=f"state.{query}")
         work.add_done_callback(_end_quietly)
         return await asyncio.shield(work)
@@ -228,7 +230,7 @@ class PostgresState:
         return await self._database.fetch(f"state/{query}", parameters)
 
     async def _fetch_once(self, query: str, **parameters: Any) -> list[Row]:
-        """For writes with a request_id: the same may be under way on another connection."""
+        """For writes with a request_id, which another connection may be writing right now."""
         for _ in range(3):
             try:
                 return await self._fetch(query, **parameters)
@@ -237,17 +239,17 @@ class PostgresState:
         raise StoreUnavailable("the same request_id is being written by too many callers")
 
 
-async def _seen_now(asked_again: Awaitable[T]) -> T:
-    """The same request may have been under way elsewhere: its write made this one fail, and its
-    answer stands only where a statement that begins now can see it. Without one nobody knows."""
+async def _repeated(repeat: Awaitable[T]) -> T:
+    """Another connection may have written the same request: only a new statement sees its answer.
+    If that statement fails, the result of the request is unknown."""
     try:
-        return await asked_again
+        return await repeat
     except StoreUnavailable as error:
         raise AnswerLost(str(error)) from error
 
 
 def _end_quietly(work: "asyncio.Task[list[Row]]") -> None:
-    """Nobody may be left to hear of a failure."""
+    """Retrieve the exception, which asyncio would log otherwise: the caller may be gone."""
     if not work.cancelled():
         work.exception()
 

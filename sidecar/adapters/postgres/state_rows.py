@@ -1,4 +1,4 @@
-"""What the rows of the state queries mean."""
+"""Converts rows of the state queries."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ from sidecar.model.errors import (
     SidecarError,
 )
 from sidecar.model.run import RunRef
-from sidecar.model.state_words import Put, Reading, Record
+from sidecar.model.state_types import Put, Reading, Record
 
 
 def record_of(row: Row, key: str) -> Record:
@@ -26,7 +26,7 @@ def reading_of(row: Row, key: str) -> Reading:
 
 
 def put_answer(put: Put, row: Row | None, digest: Callable[[Put], bytes]) -> Reading | SidecarError:
-    """What a put achieved; a row that carries a digest is an answer given before."""
+    """The result of a put; a row with a digest is the answer to an earlier request."""
     if row is None:
         wanted = put.expected_version
         return Conflict(
@@ -34,11 +34,11 @@ def put_answer(put: Put, row: Row | None, digest: Callable[[Put], bytes]) -> Rea
             if wanted == 0
             else f"{put.key} does not have version {wanted}"
         )
-    given_before = row.get("digest")
-    if given_before is not None and given_before != digest(put):
+    earlier_digest = row.get("digest")
+    if earlier_digest is not None and earlier_digest != digest(put):
         return InvalidArgument("request_id", "was used for another value of this key")
     record = Record(put.key, row["version"], put.value, row["updated_at"], row["expires_at"])
-    return Reading(record, row["as_of"], current=given_before is None)
+    return Reading(record, row["as_of"], current=earlier_digest is None)
 
 
 def allowed(row: Row, run: RunRef, key: str) -> None:

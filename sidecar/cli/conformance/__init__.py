@@ -1,7 +1,7 @@
-"""`baton conformance`: does an app, in any language, do what a sidecar relies on?
+"""`baton conformance`: checks that an app, in any language, satisfies the callback contract.
 
-No Postgres and no cluster are needed: the app is driven through the sidecar's own adapters, and
-finds a sidecar in memory where it expects its own. Prints one line per check and a summary.
+It needs no Postgres and no cluster: it calls the app through the sidecar's own adapters, and serves
+an in-memory sidecar where the app expects its own. Prints one line per check and a summary.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from sidecar.adapters.grpc_server.server import AddressInUse
 from sidecar.cli.conformance.asking import NotApplicable, Problem
 from sidecar.cli.conformance.checks import CHECKS, Check
 from sidecar.cli.conformance.driver import Driver, Subject
-from sidecar.cli.conformance.pocket import PocketSidecar
+from sidecar.cli.conformance.fake_sidecar import FakeSidecar
 from sidecar.config import SecretSource, SecretUnreadable, addresses
 
 # No check takes longer than this: a handler's 60 s twice, and a margin.
@@ -42,15 +42,15 @@ def main(options: argparse.Namespace) -> int:
         return asyncio.run(_conformance(options, token or SecretSource()))
     except AddressInUse:
         print(
-            f"baton: --sidecar {options.sidecar}: something listens there already;"
-            " stop the sidecar, or choose another address and tell the app",
+            f"baton: --sidecar {options.sidecar}: the address is in use;"
+            " stop the sidecar, or choose another address here and in the app",
             file=sys.stderr,
         )
         return 2
 
 
 async def _conformance(options: argparse.Namespace, token: SecretSource) -> int:
-    sidecar = PocketSidecar(options.sidecar)
+    sidecar = FakeSidecar(options.sidecar)
     subject = Subject(options.handler, options.singleton, options.payload.encode())
     counts: Counter[str] = Counter()
     async with sidecar.serving():
@@ -77,4 +77,4 @@ async def _made(check: Check, app: Driver) -> tuple[str, str]:
     except Problem as problem:
         return "FAIL", logs.visible(logs.redacted(str(problem)))
     except TimeoutError:
-        return "FAIL", f"not through within {_CHECK_SECONDS:g} s"
+        return "FAIL", f"not finished within {_CHECK_SECONDS:g} s"

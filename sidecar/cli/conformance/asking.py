@@ -1,4 +1,4 @@
-"""How the checks ask and what they accept: terms, single calls, and answers put into words."""
+"""What the checks share: terms, single calls, and answers as text."""
 
 import asyncio
 from typing import Any
@@ -9,8 +9,8 @@ from sidecar._proto.baton.v1 import callback_pb2
 from sidecar.adapters.clock import boottime
 from sidecar.adapters.grpc_app import AppLink
 from sidecar.cli.conformance.driver import CLUSTER, Driver
-from sidecar.leadership import DEFAULT_GROUP
-from sidecar.model.run import Answer, CallFailed, Delivery, Failed, RunRef, Succeeded
+from sidecar.election.leadership import DEFAULT_GROUP
+from sidecar.model.run import Answer, CallFailed, Failed, Run, RunRef, Succeeded
 from sidecar.model.term import Term
 
 UNKNOWN_HANDLER = "conformance-no-such-handler"
@@ -26,7 +26,7 @@ _UNKNOWN_FIELD = b"\xc0\xa9\x07\x01"
 
 
 class Problem(Exception):
-    """The app does not do what it must; the text says what to fix."""
+    """The app violates the contract; the text says what to fix."""
 
 
 class NotApplicable(Exception):
@@ -34,7 +34,7 @@ class NotApplicable(Exception):
 
 
 def zero_epoch() -> Term:
-    """What a sidecar speaks of that has just started and knows of no term."""
+    """The term of a sidecar that has just started and knows no term."""
     return Term(DEFAULT_GROUP, 1, 0)
 
 
@@ -57,7 +57,7 @@ def subject_name(app: Driver) -> str:
     return name
 
 
-async def promptly(app: Driver, run: Delivery) -> Answer:
+async def promptly(app: Driver, run: Run) -> Answer:
     try:
         async with asyncio.timeout(PROMPT_SECONDS):
             return await app.execute(run)
@@ -67,59 +67,59 @@ async def promptly(app: Driver, run: Delivery) -> Answer:
         ) from None
 
 
-async def admitted(app: Driver, run: Delivery) -> Answer:
-    """The answer to an Execute of the open term, whatever the app makes of it."""
+async def admitted(app: Driver, run: Run) -> Answer:
+    """The answer to an Execute of the open term."""
     answer = await promptly(app, run)
     if ended_with(answer, {"UNAVAILABLE"}):
         raise Problem(
-            f"Execute of the open term {told(answer)}; if the app trusts its term only while"
+            f"Execute of the open term {summary(answer)}; if the app trusts its term only while"
             " Leadership.Watch renews it, let it find this suite: --sidecar ADDRESS"
         )
     return answer
 
 
-async def expect_no_such_handler(app: Driver, run: Delivery) -> None:
+async def expect_no_such_handler(app: Driver, run: Run) -> None:
     answer = await admitted(app, run)
     if not ended_with(answer, {NO_SUCH_HANDLER}):
-        raise Problem(f"Execute of an unknown handler {told(answer)}; answer NOT_FOUND")
+        raise Problem(f"Execute of an unknown handler {summary(answer)}; answer NOT_FOUND")
 
 
-async def outcome_of(app: Driver, run: Delivery) -> str:
+async def outcome_of(app: Driver, run: Run) -> str:
     answer = await app.execute(run)
     if isinstance(answer, CallFailed):
         raise Problem(
-            f"attempt {run.ref.attempt} of {run.name!r} {told(answer)}; answer with an outcome,"
+            f"attempt {run.ref.attempt} of {run.name!r} {summary(answer)}; answer with an outcome,"
             " whatever the handler does"
         )
-    return told(answer)
+    return summary(answer)
 
 
-async def opened(app: Driver, run: Delivery) -> asyncio.Task[Answer]:
+async def opened(app: Driver, run: Run) -> asyncio.Task[Answer]:
     """An Execute that is open."""
     call = asyncio.create_task(app.execute(run), name="conformance.execute")
     await asyncio.wait({call}, timeout=OPEN_SECONDS)
     if not call.done():
         return call
     if isinstance(answer := call.result(), CallFailed):
-        raise Problem(f"Execute of {run.name!r} {told(answer)}")
+        raise Problem(f"Execute of {run.name!r} {summary(answer)}")
     raise NotApplicable(
         f"{run.name!r} ended before it could be cancelled; name a longer one: --singleton"
     )
 
 
 async def expect_quiet(app: Driver, run: RunRef, what: str) -> None:
-    """Nothing is heard any more of an attempt that was stopped, and the app still answers."""
+    """A stopped attempt makes no more calls, and the app still answers."""
     if await goes_on(app, run, _SETTLE_SECONDS):
         raise Problem(
-            f"the handler went on after its call {what};"
-            " stop it when the call is cancelled: nothing it writes is accepted any more"
+            f"the handler continued after its call {what};"
+            " stop it when the call is cancelled: its writes are refused"
         )
-    # How it answers what it does not know is for another check to judge.
-    await admitted(app, app.new_delivery(open_term(app), UNKNOWN_HANDLER))
+    # Another check covers the answer for an unknown handler.
+    await admitted(app, app.new_run(open_term(app), UNKNOWN_HANDLER))
 
 
 async def goes_on(app: Driver, run: RunRef, settle_seconds: float) -> bool:
-    """Whether anything is heard of that attempt after the time for what is still on its way."""
+    """Whether that attempt makes a call after the time for calls still in flight."""
     await _awake(settle_seconds)
     since = boottime()
     await _awake(_QUIET_SECONDS)
@@ -127,7 +127,7 @@ async def goes_on(app: Driver, run: RunRef, settle_seconds: float) -> bool:
 
 
 async def _awake(seconds: float) -> None:
-    """Sleep in naps: when this machine stands still, the app as well, only one of them is lost."""
+    """Sleep in short steps: if this machine is suspended, the app loses only one of them."""
     for _ in range(round(seconds / _NAP_SECONDS)):
         await asyncio.sleep(_NAP_SECONDS)
 
@@ -136,7 +136,7 @@ def ended_with(answer: Answer, codes: set[str]) -> bool:
     return isinstance(answer, CallFailed) and answer.code in codes
 
 
-def told(answer: Answer) -> str:
+def summary(answer: Answer) -> str:
     match answer:
         case CallFailed(code, message):
             return f"ended with {code}: {message}" if message else f"ended with {code}"
@@ -155,7 +155,7 @@ def context_of(term: Term) -> callback_pb2.ClusterContext:
 
 
 def requests_of(term: Term) -> tuple[tuple[str, Any], ...]:
-    """One request per method; each would do something if it were let in."""
+    """One request per method; each has an effect if it is accepted."""
     context = context_of(term)
     return (
         (
@@ -175,7 +175,7 @@ def with_unknown_field(message: Any) -> Any:
 
 
 async def code_of(link: AppLink, method: str, request: Any) -> str:
-    """How a call made by hand ends."""
+    """The status code of a raw call."""
     call = getattr(link.stub, method)
     try:
         await call(request, timeout=PROMPT_SECONDS, metadata=link.metadata())

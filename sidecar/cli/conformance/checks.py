@@ -1,7 +1,7 @@
-"""What an app must do, one check per promise, in the order in which a sidecar would ask.
+"""The checks of the callback contract, in the order in which a sidecar makes its calls.
 
-Each check returns a sentence of praise, or raises Problem with what is wrong and what to do about
-it, or NotApplicable with the reason. `docs/conformance.md` describes them by name.
+Each check returns what it confirmed, or raises Problem with what is wrong and how to fix it, or
+NotApplicable with the reason. `docs/conformance.md` describes them by name.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ from sidecar.cli.conformance.asking import (
     promptly,
     requests_of,
     subject_name,
-    told,
+    summary,
     with_unknown_field,
     zero_epoch,
 )
@@ -42,10 +42,10 @@ from sidecar.model.errors import SidecarError
 from sidecar.model.run import (
     CHECKPOINT_BYTES_MAX,
     PAYLOAD_BYTES_MAX,
-    STATE_BYTES_MAX,
     CallFailed,
 )
 from sidecar.model.term import LossReason, Term
+from sidecar.model.verdict import STATE_BYTES_MAX
 
 CALLS_AT_ONCE = 64  # `app.max_concurrent`
 _HANDLER_SECONDS = 60.0
@@ -68,7 +68,9 @@ async def connection(app: Driver) -> str:
     try:
         await app.connect()
     except TimeoutError:
-        raise Problem("nobody listens there: start the app, and give --app its address") from None
+        raise Problem(
+            "no app listens there: start the app, and pass its address as --app"
+        ) from None
     return "the app accepts connections"
 
 
@@ -83,7 +85,7 @@ async def health(app: Driver) -> str:
 
 
 async def first_contact(app: Driver) -> str:
-    """What a sidecar that has just started sends: whatever term the app believes in is over."""
+    """A sidecar that has just started sends it: the app's term, if any, is over."""
     try:
         await app.lose(zero_epoch(), LossReason.SHUTDOWN)
     except SidecarError as error:
@@ -91,7 +93,7 @@ async def first_contact(app: Driver) -> str:
         if text.startswith("UNIMPLEMENTED"):
             raise Problem("serve baton.v1.AppCallback with all of its three methods") from None
         if text.startswith("UNAUTHENTICATED"):
-            raise Problem("the app wants its token: give --token-file") from None
+            raise Problem("the app requires its token: pass --token-file") from None
         raise Problem(
             f"OnLoseLeadership with epoch 0: {text}; answer OK, it is sent by every new sidecar"
         ) from None
@@ -99,10 +101,10 @@ async def first_contact(app: Driver) -> str:
 
 
 async def before_any_term(app: Driver) -> str:
-    answer = await promptly(app, app.new_delivery(app.new_term(), UNKNOWN_HANDLER))
+    answer = await promptly(app, app.new_run(app.new_term(), UNKNOWN_HANDLER))
     if not ended_with(answer, {NO_SUCH_HANDLER, "UNAVAILABLE"}):
         raise Problem(
-            f"Execute outside of any term {told(answer)}; answer UNAVAILABLE, or NOT_FOUND"
+            f"Execute outside of any term {summary(answer)}; answer UNAVAILABLE, or NOT_FOUND"
         )
     return "Execute outside of any term is refused"
 
@@ -122,21 +124,21 @@ async def become(app: Driver) -> str:
 
 
 async def unknown_handler(app: Driver) -> str:
-    await expect_no_such_handler(app, app.new_delivery(open_term(app), UNKNOWN_HANDLER))
+    await expect_no_such_handler(app, app.new_run(open_term(app), UNKNOWN_HANDLER))
     return "an unknown handler is NOT_FOUND"
 
 
 async def handler(app: Driver) -> str:
     if not app.subject.handler:
-        raise NotApplicable("give --handler NAME, of a schedule, to have one executed")
-    run = app.new_delivery(open_term(app), app.subject.handler, seconds=_HANDLER_SECONDS)
+        raise NotApplicable("pass --handler NAME of a schedule to execute")
+    run = app.new_run(open_term(app), app.subject.handler, seconds=_HANDLER_SECONDS)
     first = await outcome_of(app, run)
     second = await outcome_of(app, again(run))
     return f"{run.name} {first}; delivered again with its idempotency key it {second}"
 
 
 async def cancellation(app: Driver) -> str:
-    run = app.new_delivery(open_term(app), subject_name(app))
+    run = app.new_run(open_term(app), subject_name(app))
     call = await opened(app, run)
     call.cancel()
     await asyncio.wait({call})
@@ -145,18 +147,18 @@ async def cancellation(app: Driver) -> str:
 
 
 async def deadline(app: Driver) -> str:
-    run = app.new_delivery(open_term(app), subject_name(app), seconds=OPEN_SECONDS)
+    run = app.new_run(open_term(app), subject_name(app), seconds=OPEN_SECONDS)
     began = asyncio.get_running_loop().time()
     answer = await app.execute(run)
     passed = asyncio.get_running_loop().time() - began > OPEN_SECONDS * 0.9
-    # Servers such as tonic's say CANCELLED when their own timer of the same deadline is the first.
+    # Servers such as tonic answer CANCELLED when their own timer of the deadline fires first.
     if isinstance(answer, CallFailed) and (
         answer.code == "DEADLINE_EXCEEDED" or (answer.code == "CANCELLED" and passed)
     ):
         await expect_quiet(app, run.ref, "reached its deadline")
         return "a handler whose deadline has passed stops"
     if isinstance(answer, CallFailed):
-        raise Problem(f"Execute with a deadline {told(answer)}")
+        raise Problem(f"Execute with a deadline {summary(answer)}")
     raise NotApplicable("the handler ended before its deadline; name a longer one: --singleton")
 
 
@@ -172,7 +174,7 @@ async def token(app: Driver) -> str:
                         f"{method} with {what} token ended with {code};"
                         " compare the metadata `baton-token` and answer UNAUTHENTICATED"
                     )
-    await expect_no_such_handler(app, app.new_delivery(term, UNKNOWN_HANDLER))
+    await expect_no_such_handler(app, app.new_run(term, UNKNOWN_HANDLER))
     return "calls with a wrong token, or none, are refused and change nothing"
 
 
@@ -195,11 +197,11 @@ async def unknown_fields(app: Driver) -> str:
             f"Execute with an unknown field and kind ended with {code}; choose by `name`,"
             " and answer NOT_FOUND to what you do not know"
         )
-    return "unknown fields and enum values do no harm"
+    return "unknown fields and enum values are ignored"
 
 
 async def message_size(app: Driver) -> str:
-    """Everything at its limit at once; the whole stays below gRPC's own 4 MiB."""
+    """Payload, state and checkpoints at their limits; the message stays below gRPC's 4 MiB."""
     term = open_term(app)
     request = callback_pb2.ExecuteRequest(
         context=context_of(term),
@@ -217,13 +219,13 @@ async def message_size(app: Driver) -> str:
             f"an Execute of {request.ByteSize()} bytes ended with {code};"
             " accept messages of up to 4 MiB"
         )
-    return "the largest payload (256 KiB), state and checkpoints (1 MiB each) are taken"
+    return "the largest payload (256 KiB), state and checkpoints (1 MiB each) are accepted"
 
 
 async def concurrency(app: Driver) -> str:
-    """As many calls as a sidecar ever opens, and room beside them for what cannot wait."""
+    """As many calls as a sidecar opens at most, and one more that cannot wait."""
     term, name = open_term(app), app.subject.handler or UNKNOWN_HANDLER
-    runs = [app.new_delivery(term, name, seconds=_HANDLER_SECONDS) for _ in range(CALLS_AT_ONCE)]
+    runs = [app.new_run(term, name, seconds=_HANDLER_SECONDS) for _ in range(CALLS_AT_ONCE)]
     calls = asyncio.gather(*(app.execute(run) for run in runs))
     await asyncio.sleep(_UNDER_WAY_SECONDS)
     try:
@@ -238,7 +240,7 @@ async def concurrency(app: Driver) -> str:
     allowed = {NO_SUCH_HANDLER} if name == UNKNOWN_HANDLER else set[str]()
     for answer in await calls:
         if isinstance(answer, CallFailed) and answer.code not in allowed:
-            raise Problem(f"one of {CALLS_AT_ONCE} Executes at once {told(answer)}")
+            raise Problem(f"one of {CALLS_AT_ONCE} Executes at once {summary(answer)}")
     return f"{CALLS_AT_ONCE} Executes at once are answered, and the app stays responsive"
 
 
@@ -246,10 +248,10 @@ async def concurrency(app: Driver) -> str:
 
 
 async def lose(app: Driver) -> str:
-    """As a sidecar ends a term: open calls are cancelled, then the app is told."""
+    """As a sidecar ends a term: cancel the open calls, then call OnLoseLeadership."""
     term, run = open_term(app), None
     if app.subject.singleton:
-        run = app.new_delivery(term, app.subject.singleton)
+        run = app.new_run(term, app.subject.singleton)
         (await opened(app, run)).cancel()
     try:
         async with asyncio.timeout(PROMPT_SECONDS):
@@ -257,14 +259,14 @@ async def lose(app: Driver) -> str:
     except (TimeoutError, SidecarError) as error:
         raise Problem(
             f"OnLoseLeadership: {_explained(error)};"
-            " stop, then answer OK: the answer lets the successor begin"
+            " stop, then answer OK: the next leader waits for the answer"
         ) from None
     if run is not None and await goes_on(app, run.ref, _IN_FLIGHT_SECONDS):
         raise Problem(
-            "the app went on with a run after it had answered OnLoseLeadership;"
+            "the app continued a run after it had answered OnLoseLeadership;"
             " answer only when everything of the term has stopped"
         )
-    return "OnLoseLeadership is answered, and nothing of the term goes on"
+    return "OnLoseLeadership is answered, and all work of the term has stopped"
 
 
 async def lose_again(app: Driver) -> str:
@@ -281,23 +283,23 @@ async def lose_again(app: Driver) -> str:
             raise Problem(
                 f"OnLoseLeadership {what}: {error}; answer OK however often it comes"
             ) from None
-    return "OnLoseLeadership may come again, and for what was never known"
+    return "OnLoseLeadership may be repeated, and may name an unknown term or group"
 
 
 async def stale_term(app: Driver) -> str:
-    """Late messages of a term that is over, over a connection that was slow."""
+    """Messages of a term that is over, delayed by a slow connection."""
     lost = lost_term(app)
     try:
         await app.link.become_leader(lost, boottime() + 3.0, PROMPT_SECONDS)
     except SidecarError as error:
         raise Problem(f"OnBecomeLeader of a lost term: {error}; answer OK and do nothing") from None
     name = app.subject.handler or app.subject.singleton
-    run = app.new_delivery(lost, name or UNKNOWN_HANDLER, seconds=PROMPT_SECONDS)
+    run = app.new_run(lost, name or UNKNOWN_HANDLER, seconds=PROMPT_SECONDS)
     answer = await app.execute(run)
     allowed = {"UNAVAILABLE"} if name else {"UNAVAILABLE", NO_SUCH_HANDLER}
     if not ended_with(answer, allowed):
         raise Problem(
-            f"Execute of a lost term {told(answer)}; remember the highest epoch lost per group,"
+            f"Execute of a lost term {summary(answer)}; remember the highest epoch lost per group,"
             " and answer UNAVAILABLE to what is not above it"
         )
     return "a late OnBecomeLeader of a lost term opens nothing"
@@ -310,7 +312,7 @@ async def next_term(app: Driver) -> str:
         except SidecarError as error:
             raise Problem(f"OnBecomeLeader of a later term: {error}; lead again") from None
         term = open_term(app)
-        await expect_no_such_handler(app, app.new_delivery(term, UNKNOWN_HANDLER))
+        await expect_no_such_handler(app, app.new_run(term, UNKNOWN_HANDLER))
         try:
             await app.lose(term if ending is None else zero_epoch())
         except SidecarError as error:
@@ -319,7 +321,7 @@ async def next_term(app: Driver) -> str:
 
 
 async def trust(app: Driver) -> str:
-    if not app.sidecar.decrees.watched:
+    if not app.sidecar.election.watched:
         raise NotApplicable(
             "the app did not watch Leadership; fine as long as it acts only inside Execute"
         )

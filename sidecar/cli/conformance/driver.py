@@ -1,6 +1,6 @@
-"""Drives one app as its sidecar would: through the same adapters, in the order of the contract.
+"""Drives one app as its sidecar does: through the same adapters, in the order of the contract.
 
-The driver decides nothing about right or wrong; `checks.py` does.
+The driver makes no judgement; `checks.py` does.
 """
 
 import asyncio
@@ -12,23 +12,23 @@ from sidecar.adapters.clock import utc_now
 from sidecar.adapters.grpc_app import AppLink
 from sidecar.adapters.grpc_execute import GrpcExecute
 from sidecar.adapters.tokens import Token
-from sidecar.callback import Invocation
-from sidecar.cli.conformance.pocket import RUNNER_ID, PocketSidecar
+from sidecar.cli.conformance.fake_sidecar import RUNNER_ID, FakeSidecar
 from sidecar.config import SecretSource
-from sidecar.leadership import DEFAULT_GROUP
-from sidecar.model.election_words import Timers
-from sidecar.model.run import Answer, Delivery, Limits, RunKind, RunRef
+from sidecar.election.leadership import DEFAULT_GROUP
+from sidecar.model.election_types import Timers
+from sidecar.model.run import Answer, CallFailed, Limits, Run, RunKind, RunRef
 from sidecar.model.term import LossReason, Term
+from sidecar.tracing import NoTracer
 
 CLUSTER = "conformance"
-# What a real sidecar waits for, by default: no app can be held to more than that.
+# The defaults of a real sidecar: an app needs not be faster.
 CALLBACK_SECONDS = Timers().callback_timeout
 _CONNECT_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What the user lets the suite run: the names of handlers, and what they are given."""
+    """What the suite may run: the names of handlers, and their payload."""
 
     handler: str = ""
     singleton: str = ""
@@ -36,10 +36,10 @@ class Subject:
 
 
 class Driver:
-    """The app, the sidecar it may call, and the term it is in."""
+    """The app, the sidecar it may call, and its current term."""
 
     def __init__(
-        self, address: str, token: SecretSource, subject: Subject, sidecar: PocketSidecar
+        self, address: str, token: SecretSource, subject: Subject, sidecar: FakeSidecar
     ) -> None:
         self.subject, self.sidecar = subject, sidecar
         self.token = token
@@ -47,9 +47,7 @@ class Driver:
         self.lost: Term | None = None
         self._address = address
         self.link = self._link(token)
-        self._execute = GrpcExecute(
-            self.link, cluster=CLUSTER, runner_id=RUNNER_ID, connect_seconds=_CONNECT_SECONDS
-        )
+        self._execute = GrpcExecute(self.link, NoTracer(), cluster=CLUSTER, runner_id=RUNNER_ID)
         self._epoch = int(utc_now().timestamp() * 1000)
         self._run_id = 0
 
@@ -73,29 +71,29 @@ class Driver:
         return Term(DEFAULT_GROUP, 1, self._epoch)
 
     async def become(self, term: Term) -> None:
-        """Open the term: OnBecomeLeader, and trust that is renewed from now on."""
-        trusted_until = self.sidecar.decrees.appoint(term)
+        """Open the term: call OnBecomeLeader, and renew the trust from now on."""
+        trusted_until = self.sidecar.election.grant(term)
         try:
             await self.link.become_leader(term, trusted_until, CALLBACK_SECONDS)
         except BaseException:
-            self.sidecar.decrees.depose()
+            self.sidecar.election.end()
             raise
         self.term = term
 
     async def lose(self, term: Term, reason: LossReason = LossReason.RESIGNED) -> None:
-        """OnLoseLeadership for that term; trust in it is not renewed any more."""
+        """Call OnLoseLeadership for that term, and stop renewing its trust."""
         if self.term is not None and (term == self.term or term.epoch == 0):
             self.lost, self.term = self.term, None
-            self.sidecar.decrees.depose()
+            self.sidecar.election.end()
         await self.link.lose_leadership(term, reason, CALLBACK_SECONDS)
 
     # ── runs ────────────────────────────────────────────────────────────────────────────────────
 
-    def new_delivery(self, term: Term, name: str, *, seconds: float = 0.0) -> Delivery:
+    def new_run(self, term: Term, name: str, *, seconds: float = 0.0) -> Run:
         """The first attempt of a new run; `seconds` is its timeout, 0 for none."""
         self._run_id += 1
         singleton = bool(name) and name == self.subject.singleton
-        return Delivery(
+        return Run(
             RunRef(self._run_id, 1, term.epoch),
             RunKind.SINGLETON if singleton else RunKind.SCHEDULE,
             name,
@@ -106,21 +104,23 @@ class Driver:
             limits=Limits(timeout_seconds=seconds),
         )
 
-    async def execute(self, delivery: Delivery, *, state: bytes = b"") -> Answer:
-        """One Execute; the run is live, for calls to the sidecar, for as long as it is open."""
-        runs, run = self.sidecar.runs, delivery.ref
-        runs.begin(run)
+    async def execute(self, run: Run, *, state: bytes = b"") -> Answer:
+        """One Execute; the run is live, for calls to the sidecar, while it is open."""
+        runs = self.sidecar.runs
+        runs.begin(run.ref)
         try:
-            stored = runs.stored(run.run_id)
-            return await self._execute.execute(Invocation(delivery, state, stored))
+            if not await self._execute.wait_connected(_CONNECT_SECONDS):
+                return CallFailed("UNAVAILABLE", "no connection to the app", delivered=False)
+            checkpoints = runs.stored(run.ref.run_id)
+            return await self._execute.execute(replace(run, state=state, checkpoints=checkpoints))
         finally:
-            runs.end(run)
+            runs.end(run.ref)
 
     def _link(self, token: SecretSource) -> AppLink:
         return AppLink(self._address, Token(token), cluster=CLUSTER, runner_id=RUNNER_ID)
 
 
-def again(delivery: Delivery) -> Delivery:
-    """The same run, delivered once more."""
-    ref = replace(delivery.ref, attempt=delivery.ref.attempt + 1)
-    return replace(delivery, ref=ref, deliveries=delivery.deliveries + 1)
+def again(run: Run) -> Run:
+    """The same run, delivered again."""
+    ref = replace(run.ref, attempt=run.ref.attempt + 1)
+    return replace(run, ref=ref, deliveries=run.deliveries + 1)

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 import psycopg
 
-from sidecar.cli.embedded import PostgresServer, RedisServer
+from devtools.servers import PostgresServer, RedisServer
 from tests.acceptance.faults import collected
 from tests.lab import check_health, footprint, netns
 from tests.lab.cluster import Cluster
@@ -63,6 +63,7 @@ class Scene:
     stepped: str = ""  # whose wall clock can be stepped: "sidecars" or "postgres"
     clock_seconds: int = 0  # by how much that clock is wrong from the beginning
     start_seconds: float = 60.0
+    before_start: Callable[[Arena], None] | None = None  # the servers run, no replica does yet
     prepare: Callable[[Arena], None] | None = None  # done when the tables are there
 
 
@@ -120,6 +121,8 @@ class Arena:
             replica.tell(execute=BEHAVIOUR, load=number < self.scene.loaded)
             if self.scene.stepped == "sidecars":
                 replica.sidecar.env = self.clock.environment
+        if self.scene.before_start:
+            self.scene.before_start(self)
         self._open.enter_context(self.cluster)
         self.victim = self.cluster.wait_for_leader(timeout=self.scene.start_seconds)
         self._warm_up()
@@ -245,6 +248,7 @@ class Arena:
             windows=self.windows,
             before=self.before,
             after=self.footprints(),
+            stalls=self.cluster.stalls.gaps,
             broken=self._broken(),
         )
 

@@ -3,7 +3,7 @@
 import grpc
 import warnings
 
-from baton.v1 import callback_pb2 as baton_dot_v1_dot_callback__pb2
+from . import callback_pb2 as baton_dot_v1_dot_callback__pb2
 
 GRPC_GENERATED_VERSION = '1.75.1'
 GRPC_VERSION = grpc.__version__
@@ -29,19 +29,19 @@ class AppCallbackStub(object):
     """The app implements it; the sidecar calls it. Calls for different groups are independent of each other
     and may come at the same time. Within one group the sidecar keeps this order:
 
-    1. OnBecomeLeader opens a term. No Execute of that term comes before it was answered with OK.
-    2. Execute, any number, at most `app.max_concurrent` (64) at once over all groups.
-    3. OnLoseLeadership closes the term. It comes only after OnBecomeLeader has ended (answered, failed or
-    timed out), and after the open Execute calls have ended or were cancelled.
+    1. OnBecomeLeader opens a term. The sidecar sends no Execute of that term before the app answered OK.
+    2. Execute, any number of calls, at most `app.max_concurrent` (64) at once over all groups.
+    3. OnLoseLeadership closes the term. The sidecar sends it only after OnBecomeLeader has ended (answered,
+    failed or timed out), and after the open Execute calls have ended or were cancelled.
 
-    A message of an old term may still arrive late, over a connection that was slow. Therefore remember per
-    group the highest epoch you have lost; ignore (answer OK, do nothing) any OnBecomeLeader whose epoch is
-    not above it, and answer UNAVAILABLE to such an Execute.
+    A message of an old term may arrive late over a slow connection. Therefore remember the highest epoch that
+    you have lost, per group. Ignore (answer OK, do nothing) any OnBecomeLeader whose epoch is not above it, and
+    answer UNAVAILABLE to such an Execute.
 
-    Leading means: from the arrival of OnBecomeLeader to the arrival of OnLoseLeadership or the end of the
-    trust time, whichever comes first. The trust time begins with `trusted_for` and is renewed by
-    Leadership.Watch. An app that does nothing outside Execute may leave the trust time alone: its
-    Execute calls are cancelled when the term ends. An app that acts as leader by itself must watch it.
+    An app leads from the arrival of OnBecomeLeader to the arrival of OnLoseLeadership or the end of the
+    trust time, whichever comes first. The trust time starts as `trusted_for`, and Leadership.Watch renews
+    it. An app that does nothing outside Execute may ignore the trust time: its Execute calls are cancelled
+    when the term ends. An app that acts as leader outside Execute must watch it.
     """
 
     def __init__(self, channel):
@@ -71,61 +71,67 @@ class AppCallbackServicer(object):
     """The app implements it; the sidecar calls it. Calls for different groups are independent of each other
     and may come at the same time. Within one group the sidecar keeps this order:
 
-    1. OnBecomeLeader opens a term. No Execute of that term comes before it was answered with OK.
-    2. Execute, any number, at most `app.max_concurrent` (64) at once over all groups.
-    3. OnLoseLeadership closes the term. It comes only after OnBecomeLeader has ended (answered, failed or
-    timed out), and after the open Execute calls have ended or were cancelled.
+    1. OnBecomeLeader opens a term. The sidecar sends no Execute of that term before the app answered OK.
+    2. Execute, any number of calls, at most `app.max_concurrent` (64) at once over all groups.
+    3. OnLoseLeadership closes the term. The sidecar sends it only after OnBecomeLeader has ended (answered,
+    failed or timed out), and after the open Execute calls have ended or were cancelled.
 
-    A message of an old term may still arrive late, over a connection that was slow. Therefore remember per
-    group the highest epoch you have lost; ignore (answer OK, do nothing) any OnBecomeLeader whose epoch is
-    not above it, and answer UNAVAILABLE to such an Execute.
+    A message of an old term may arrive late over a slow connection. Therefore remember the highest epoch that
+    you have lost, per group. Ignore (answer OK, do nothing) any OnBecomeLeader whose epoch is not above it, and
+    answer UNAVAILABLE to such an Execute.
 
-    Leading means: from the arrival of OnBecomeLeader to the arrival of OnLoseLeadership or the end of the
-    trust time, whichever comes first. The trust time begins with `trusted_for` and is renewed by
-    Leadership.Watch. An app that does nothing outside Execute may leave the trust time alone: its
-    Execute calls are cancelled when the term ends. An app that acts as leader by itself must watch it.
+    An app leads from the arrival of OnBecomeLeader to the arrival of OnLoseLeadership or the end of the
+    trust time, whichever comes first. The trust time starts as `trusted_for`, and Leadership.Watch renews
+    it. An app that does nothing outside Execute may ignore the trust time: its Execute calls are cancelled
+    when the term ends. An app that acts as leader outside Execute must watch it.
     """
 
     def OnBecomeLeader(self, request, context):
-        """This app leads the group now. Answer when ready for work, within `election.callback_timeout` (10 s);
-        trust is renewed meanwhile, but ends if not. Any error, or no answer in time: the sidecar steps
-        down, calls OnLoseLeadership, and another pod takes over.
+        """This app leads the group now. Answer when the app is ready for work, within `election.callback_timeout`
+        (10 s). Leadership.Watch renews the trust meanwhile; without it the trust ends. After an error, or without
+        an answer in time, the sidecar steps down and calls OnLoseLeadership, and another pod takes over.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def OnLoseLeadership(self, request, context):
-        """This app no longer leads the group. Stop acting as leader, then answer; the answer is what lets the
-        successor begin at once instead of waiting out its grace. It may come without an OnBecomeLeader
-        before it, more than once, and for a term that was never known here; answer OK each time.
+        """This app no longer leads the group. Stop acting as leader, then answer: after the answer the successor
+        starts at once instead of waiting for its grace. The call may come without an OnBecomeLeader before it,
+        more than once, and for a term that this app never knew; answer OK each time.
 
-        `context.epoch == 0` is sent by a sidecar that has just started and knows of no term: whatever term
-        you believe in for this group is over. It does not count as a lost epoch: the next OnBecomeLeader
-        has an epoch above every earlier one.
+        The call ends every term of the group up to and including `context.epoch`: of several losses the sidecar
+        sends only the newest. If the call fails or is not answered in time, the app counts as unhealthy, and the
+        sidecar repeats the call with the same epoch as soon as the app answers a health check, until the app
+        answers OK. Until then the sidecar sends no OnBecomeLeader and no Execute, for any group. An app process that
+        started meanwhile and never led gets the call as well: it has nothing to stop and answers OK.
+
+        A sidecar that has just started and knows of no term sends `context.epoch == 0`: every earlier term of this
+        group is over. 0 does not count as a lost epoch: the next OnBecomeLeader has an epoch above every earlier
+        one.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Execute(self, request, context):
-        """Execute one attempt of one run. At least once delivered, at most once completed: the same run may come
-        again, with the same `idempotency_key`, a higher `attempt`, and the checkpoints stored so far.
+        """Execute one attempt of one run. At least once delivered, at most once completed: the sidecar may deliver
+        the same run again, with the same `idempotency_key`, a higher `attempt`, and the checkpoints stored so far.
         Handlers must therefore be idempotent or use checkpoints. Several runs of one schedule may overlap
         unless its `overlap` says otherwise.
 
-        For a singleton the call stays open for as long as the term lasts. It ends when the app ends it: an
-        answer, and it is called again after `restart_after`; an error, and it is called again with back-off.
-        Or the sidecar cancels it because the term ends.
+        For a singleton the call stays open for as long as the term lasts. If the app answers, the sidecar calls it
+        again after `restart_after`; if the call fails, the sidecar calls it again with back-off. When the term ends,
+        the sidecar cancels the call.
 
         When the call is cancelled, stop: the term is over, the run was cancelled or replaced, or its deadline
         has passed. Nothing that this attempt writes afterwards is accepted.
 
         Instead of a response a call may end with a gRPC status:
-        UNAVAILABLE              undeliverable: uses up no retry, comes again when the app answers
+        UNAVAILABLE              undeliverable: uses no retry, delivered again when the app answers
         NOT_FOUND                this pod does not know the handler (as in a rollout): undeliverable too,
         until the run is older than `skip_if_older_than`; then it has failed
-        UNIMPLEMENTED            the same; leave it to gRPC, which says so where AppCallback is missing
+        UNIMPLEMENTED            the same; gRPC answers so where AppCallback is missing, apps should not
         INVALID_ARGUMENT, FAILED_PRECONDITION, PERMISSION_DENIED, UNAUTHENTICATED, OUT_OF_RANGE, DATA_LOSS
         failed for good, no retry
         every other code         failed, retried while the schedule's `retry` allows
@@ -165,19 +171,19 @@ class AppCallback(object):
     """The app implements it; the sidecar calls it. Calls for different groups are independent of each other
     and may come at the same time. Within one group the sidecar keeps this order:
 
-    1. OnBecomeLeader opens a term. No Execute of that term comes before it was answered with OK.
-    2. Execute, any number, at most `app.max_concurrent` (64) at once over all groups.
-    3. OnLoseLeadership closes the term. It comes only after OnBecomeLeader has ended (answered, failed or
-    timed out), and after the open Execute calls have ended or were cancelled.
+    1. OnBecomeLeader opens a term. The sidecar sends no Execute of that term before the app answered OK.
+    2. Execute, any number of calls, at most `app.max_concurrent` (64) at once over all groups.
+    3. OnLoseLeadership closes the term. The sidecar sends it only after OnBecomeLeader has ended (answered,
+    failed or timed out), and after the open Execute calls have ended or were cancelled.
 
-    A message of an old term may still arrive late, over a connection that was slow. Therefore remember per
-    group the highest epoch you have lost; ignore (answer OK, do nothing) any OnBecomeLeader whose epoch is
-    not above it, and answer UNAVAILABLE to such an Execute.
+    A message of an old term may arrive late over a slow connection. Therefore remember the highest epoch that
+    you have lost, per group. Ignore (answer OK, do nothing) any OnBecomeLeader whose epoch is not above it, and
+    answer UNAVAILABLE to such an Execute.
 
-    Leading means: from the arrival of OnBecomeLeader to the arrival of OnLoseLeadership or the end of the
-    trust time, whichever comes first. The trust time begins with `trusted_for` and is renewed by
-    Leadership.Watch. An app that does nothing outside Execute may leave the trust time alone: its
-    Execute calls are cancelled when the term ends. An app that acts as leader by itself must watch it.
+    An app leads from the arrival of OnBecomeLeader to the arrival of OnLoseLeadership or the end of the
+    trust time, whichever comes first. The trust time starts as `trusted_for`, and Leadership.Watch renews
+    it. An app that does nothing outside Execute may ignore the trust time: its Execute calls are cancelled
+    when the term ends. An app that acts as leader outside Execute must watch it.
     """
 
     @staticmethod

@@ -1,6 +1,6 @@
 import datetime
 
-from baton.v1 import runs_pb2 as _runs_pb2
+from . import runs_pb2 as _runs_pb2
 from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper

@@ -3,7 +3,7 @@
 import grpc
 import warnings
 
-from baton.v1 import deferreds_pb2 as baton_dot_v1_dot_deferreds__pb2
+from . import deferreds_pb2 as baton_dot_v1_dot_deferreds__pb2
 
 GRPC_GENERATED_VERSION = '1.75.1'
 GRPC_VERSION = grpc.__version__
@@ -26,8 +26,8 @@ if _version_not_supported:
 
 
 class DeferredsStub(object):
-    """Makes, awaits and completes deferreds; answers on any pod. A token that is not known, or whose deferred
-    was pruned (`history.keep` after its end), is NOT_FOUND.
+    """Creates, awaits and completes deferreds; answers on any pod. An unknown token, or one whose deferred was
+    pruned (`history.keep` after its end), is NOT_FOUND; text that is not a token is INVALID_ARGUMENT.
     """
 
     def __init__(self, channel):
@@ -64,30 +64,30 @@ class DeferredsStub(object):
 
 
 class DeferredsServicer(object):
-    """Makes, awaits and completes deferreds; answers on any pod. A token that is not known, or whose deferred
-    was pruned (`history.keep` after its end), is NOT_FOUND.
+    """Creates, awaits and completes deferreds; answers on any pod. An unknown token, or one whose deferred was
+    pruned (`history.keep` after its end), is NOT_FOUND; text that is not a token is INVALID_ARGUMENT.
     """
 
     def Create(self, request, context):
-        """Makes a deferred, or gives the same one again: a run is given the same token for the same name by every
-        attempt, so that awaiting survives a change of leader. Without a run the name alone identifies it.
+        """Creates a deferred, or returns the existing one: every attempt of a run gets the same token for the same
+        name, so that awaiting survives a change of leader. Without a run the name alone identifies it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Await(self, request, context):
-        """Waits until the deferred is no longer pending. Also a failed or expired one is an answer, not an error.
-        DEADLINE_EXCEEDED when it is still pending after `timeout`: ask again.
+        """Waits until the deferred is no longer pending. A failed or expired deferred is an answer, not an error.
+        DEADLINE_EXCEEDED if it is still pending after `timeout`: call again.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Complete(self, request, context):
-        """Completes it with a value. ALREADY_EXISTS if it was completed with another value, failed or expired: that
-        is left standing, and its value, if it has at most 1 KiB, is in the ErrorInfo under `existing`, in
-        base64. The same value again is fine.
+        """Completes it with a value. ALREADY_EXISTS if it was completed with another value, failed or expired:
+        that end is kept, and its value, if it has at most 1 KiB, is in the ErrorInfo under `existing`, in
+        base64. Completing it again with the same value succeeds.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -95,14 +95,14 @@ class DeferredsServicer(object):
 
     def Fail(self, request, context):
         """Completes it with an error. ALREADY_EXISTS if it was completed, expired, or failed with another error:
-        that is left standing. The same error again is fine.
+        that end is kept. Failing it again with the same error succeeds.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Get(self, request, context):
-        """The deferred as it is now.
+        """Returns the deferred.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -145,8 +145,8 @@ def add_DeferredsServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class Deferreds(object):
-    """Makes, awaits and completes deferreds; answers on any pod. A token that is not known, or whose deferred
-    was pruned (`history.keep` after its end), is NOT_FOUND.
+    """Creates, awaits and completes deferreds; answers on any pod. An unknown token, or one whose deferred was
+    pruned (`history.keep` after its end), is NOT_FOUND; text that is not a token is INVALID_ARGUMENT.
     """
 
     @staticmethod

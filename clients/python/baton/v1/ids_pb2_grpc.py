@@ -3,7 +3,7 @@
 import grpc
 import warnings
 
-from baton.v1 import ids_pb2 as baton_dot_v1_dot_ids__pb2
+from . import ids_pb2 as baton_dot_v1_dot_ids__pb2
 
 GRPC_GENERATED_VERSION = '1.75.1'
 GRPC_VERSION = grpc.__version__
@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class IdsStub(object):
-    """Makes ids and takes them apart; answers on any pod.
+    """Generates and decomposes ids; answers on any pod.
     """
 
     def __init__(self, channel):
@@ -48,18 +48,18 @@ class IdsStub(object):
 
 
 class IdsServicer(object):
-    """Makes ids and takes them apart; answers on any pod.
+    """Generates and decomposes ids; answers on any pod.
     """
 
     def Generate(self, request, context):
-        """New ids. UNAVAILABLE while this runner has no machine number, which it needs Postgres for.
+        """Returns new ids. UNAVAILABLE while this runner has no machine number; it needs Postgres to lease one.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Decompose(self, request, context):
-        """What an id was made of. Every number can be taken apart; whether it was ever given out is not checked.
+        """Returns the parts of an id. Accepts every number; it does not check whether the id was ever generated.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -87,7 +87,7 @@ def add_IdsServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class Ids(object):
-    """Makes ids and takes them apart; answers on any pod.
+    """Generates and decomposes ids; answers on any pod.
     """
 
     @staticmethod

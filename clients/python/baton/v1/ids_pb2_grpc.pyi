@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Awaitable
 
 import grpc.aio
 
-from baton.v1 import ids_pb2 as pb
+from . import ids_pb2 as pb
 
 class IdsStub:
     def __init__(self, channel: grpc.aio.Channel) -> None: ...

@@ -3,7 +3,7 @@
 import grpc
 import warnings
 
-from baton.v1 import leadership_pb2 as baton_dot_v1_dot_leadership__pb2
+from . import leadership_pb2 as baton_dot_v1_dot_leadership__pb2
 
 GRPC_GENERATED_VERSION = '1.75.1'
 GRPC_VERSION = grpc.__version__
@@ -64,38 +64,38 @@ class LeadershipServicer(object):
     """
 
     def Get(self, request, context):
-        """Who leads a group now.
+        """Returns the leader of a group.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def List(self, request, context):
-        """Who leads each group, by name.
+        """Returns the leader of each group, ordered by name.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Resign(self, request, context):
-        """Hand the group over, on whichever pod it is led; FAILED_PRECONDITION if nobody leads it. Answers as soon
-        as the hand-over has begun, or the leader has been asked, so that a handler may call it; watch the group
-        to see its end. Runs may finish within the drain time. Asking again is fine.
+        """Asks the leader of the group, on any pod, to hand it over; FAILED_PRECONDITION if nobody leads it. Answers
+        as soon as the hand-over has begun or the leader has been asked, so that a handler may call it; watch the
+        group to see the end. Runs may finish within the drain time. The call may be repeated.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Watch(self, request, context):
-        """The leader of a group: at once, after every change, and on the leading pod after every renewal of the
-        lease (about once a second). The stream ends only with an error; when it breaks, open it again.
+        """Streams the leader of a group: at once, after every change, and on the leading pod after every renewal of
+        the lease (about once a second). The stream ends only with an error; when it breaks, open it again.
 
         On the leading pod each message with `is_leader` and the epoch of your term renews your trust: you may
-        act as leader until `trusted_for` after the moment you began to read the message (take the time first,
-        then look inside), and never beyond `trusted_until_boottime`. Only the newest message counts, even
-        where it ends sooner; measure on a clock that goes on while the machine sleeps. Trust is not renewed
-        any more once OnLoseLeadership has been sent. A message with `is_leader` false, or with another
-        epoch, ends your trust at once; a broken stream lets it run out.
+        act as leader until `trusted_for` after the moment you began to read the message (read the clock first,
+        then parse the message), and never beyond `trusted_until_boottime`. Only the newest message counts, even
+        if its trust ends sooner. Measure on a clock that keeps running while the machine is suspended. The
+        sidecar does not renew trust after it has sent OnLoseLeadership. A message with `is_leader` false, or with
+        another epoch, ends your trust at once; after a broken stream the trust expires by itself.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

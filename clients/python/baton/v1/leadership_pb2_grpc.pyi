@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Awaitable
 
 import grpc.aio
 
-from baton.v1 import leadership_pb2 as pb
+from . import leadership_pb2 as pb
 
 class LeadershipStub:
     def __init__(self, channel: grpc.aio.Channel) -> None: ...

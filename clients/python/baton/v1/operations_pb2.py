@@ -24,13 +24,14 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19\x62\x61ton/v1/operations.proto\x12\x08\x62\x61ton.v1\"&\n\x16OperationsDrainRequest\x12\x0c\n\x04wait\x18\x01 \x01(\x08\"*\n\x17OperationsDrainResponse\x12\x0f\n\x07\x64rained\x18\x01 \x01(\x08\x32Z\n\nOperations\x12L\n\x05\x44rain\x12 .baton.v1.OperationsDrainRequest\x1a!.baton.v1.OperationsDrainResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19\x62\x61ton/v1/operations.proto\x12\x08\x62\x61ton.v1\"&\n\x16OperationsDrainRequest\x12\x0c\n\x04wait\x18\x01 \x01(\x08\"*\n\x17OperationsDrainResponse\x12\x0f\n\x07\x64rained\x18\x01 \x01(\x08\x32Z\n\nOperations\x12L\n\x05\x44rain\x12 .baton.v1.OperationsDrainRequest\x1a!.baton.v1.OperationsDrainResponseBC\n\x0c\x64\x65v.baton.v1P\x01Z1github.com/baton-sidecar/baton/clients/go/batonv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'baton.v1.operations_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
-  DESCRIPTOR._loaded_options = None
+  _globals['DESCRIPTOR']._loaded_options = None
+  _globals['DESCRIPTOR']._serialized_options = b'\n\014dev.baton.v1P\001Z1github.com/baton-sidecar/baton/clients/go/batonv1'
   _globals['_OPERATIONSDRAINREQUEST']._serialized_start=39
   _globals['_OPERATIONSDRAINREQUEST']._serialized_end=77
   _globals['_OPERATIONSDRAINRESPONSE']._serialized_start=79

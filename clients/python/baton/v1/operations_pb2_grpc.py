@@ -3,7 +3,7 @@
 import grpc
 import warnings
 
-from baton.v1 import operations_pb2 as baton_dot_v1_dot_operations__pb2
+from . import operations_pb2 as baton_dot_v1_dot_operations__pb2
 
 GRPC_GENERATED_VERSION = '1.75.1'
 GRPC_VERSION = grpc.__version__
@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class OperationsStub(object):
-    """Speaks to the answering sidecar alone, not to the cluster.
+    """Applies to the answering sidecar only, not to the cluster.
     """
 
     def __init__(self, channel):
@@ -43,12 +43,12 @@ class OperationsStub(object):
 
 
 class OperationsServicer(object):
-    """Speaks to the answering sidecar alone, not to the cluster.
+    """Applies to the answering sidecar only, not to the cluster.
     """
 
     def Drain(self, request, context):
-        """Not ready, hand every group over, compete no more: what a preStop hook asks for. It cannot be undone;
-        the process goes on serving until it is ended. Asking again is fine.
+        """Makes the sidecar not ready, hands over every group, and stops competing: for a preStop hook. It cannot be
+        undone; the process keeps serving until it is stopped. The call may be repeated.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -71,7 +71,7 @@ def add_OperationsServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class Operations(object):
-    """Speaks to the answering sidecar alone, not to the cluster.
+    """Applies to the answering sidecar only, not to the cluster.
     """
 
     @staticmethod

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Awaitable
 
 import grpc.aio
 
-from baton.v1 import operations_pb2 as pb
+from . import operations_pb2 as pb
 
 class OperationsStub:
     def __init__(self, channel: grpc.aio.Channel) -> None: ...

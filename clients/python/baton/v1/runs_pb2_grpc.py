@@ -3,7 +3,7 @@
 import grpc
 import warnings
 
-from baton.v1 import runs_pb2 as baton_dot_v1_dot_runs__pb2
+from . import runs_pb2 as baton_dot_v1_dot_runs__pb2
 
 GRPC_GENERATED_VERSION = '1.75.1'
 GRPC_VERSION = grpc.__version__
@@ -26,10 +26,10 @@ if _version_not_supported:
 
 
 class RunsStub(object):
-    """Reads and steers runs, and records what a run wants to keep while it is still running.
+    """Reads, cancels and retries runs, and stores checkpoints and heartbeats of running ones.
 
-    Checkpoint and Heartbeat are called by the app from within its Execute. The rest may be called on
-    any pod, whoever leads.
+    The app calls Checkpoint and Heartbeat from within its Execute. The other methods work on any pod, whoever
+    leads.
     """
 
     def __init__(self, channel):
@@ -71,39 +71,39 @@ class RunsStub(object):
 
 
 class RunsServicer(object):
-    """Reads and steers runs, and records what a run wants to keep while it is still running.
+    """Reads, cancels and retries runs, and stores checkpoints and heartbeats of running ones.
 
-    Checkpoint and Heartbeat are called by the app from within its Execute. The rest may be called on
-    any pod, whoever leads.
+    The app calls Checkpoint and Heartbeat from within its Execute. The other methods work on any pod, whoever
+    leads.
     """
 
     def Get(self, request, context):
-        """One run with its whole history. NOT_FOUND if it never was, or was pruned (`history.keep`).
+        """Returns one run with its whole history. NOT_FOUND if it never existed or was pruned (`history.keep`).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def List(self, request, context):
-        """Runs, newest first, without `history` and `result`.
+        """Returns runs, newest first, without `history` and `result`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Cancel(self, request, context):
-        """Asks for a run to be ended. One that waits ends at once as skipped, reason OPERATOR. For one that
-        runs, the leader cancels its Execute; whichever is committed first, its own completion or the
-        cancellation, is its outcome. FAILED_PRECONDITION if it has ended already, or if it is the life of a
-        singleton, which ends with its term: ask for Leadership.Resign instead.
+        """Cancels a run. A queued or waiting run ends at once as skipped, reason OPERATOR. For a running run the
+        leader cancels its Execute; its outcome is its own completion or the cancellation, whichever is committed
+        first. FAILED_PRECONDITION if the run has ended already, or if it is the run of a singleton, which ends
+        with its term: call Leadership.Resign instead.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Retry(self, request, context):
-        """Gives a failed run a new life: the same run, idempotency key and checkpoints, a higher attempt, and
-        a fresh count of retries. FAILED_PRECONDITION unless its outcome is FAILED.
+        """Queues a failed run again: the same run, idempotency key and checkpoints, a higher attempt, and all of its
+        retries. FAILED_PRECONDITION unless its outcome is FAILED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -111,17 +111,17 @@ class RunsServicer(object):
 
     def Checkpoint(self, request, context):
         """Stores the result of a step, so that a later attempt can skip it. Durable once answered. A step is
-        stored once: the same value again is fine, another value is refused with ALREADY_EXISTS, whose ErrorInfo
-        carries the stored one under `existing`, in base64, if it has at most 1 KiB.
-        FAILED_PRECONDITION if `run` is not the live attempt: another one has taken over, so stop.
+        stored once: storing the same value again succeeds, another value is refused with ALREADY_EXISTS, whose
+        ErrorInfo carries the stored value under `existing`, in base64, if it has at most 1 KiB.
+        FAILED_PRECONDITION if `run` is not the live attempt: another attempt has taken over, so stop.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Heartbeat(self, request, context):
-        """Reports life and progress of a long run. For a singleton it counts as an execution when staleness is
-        judged (`expected_interval`). FAILED_PRECONDITION if `run` is not the live attempt.
+        """Reports that a long run is alive, and its progress. For a singleton each heartbeat counts as a success
+        (`expected_interval`). FAILED_PRECONDITION if `run` is not the live attempt.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -169,10 +169,10 @@ def add_RunsServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class Runs(object):
-    """Reads and steers runs, and records what a run wants to keep while it is still running.
+    """Reads, cancels and retries runs, and stores checkpoints and heartbeats of running ones.
 
-    Checkpoint and Heartbeat are called by the app from within its Execute. The rest may be called on
-    any pod, whoever leads.
+    The app calls Checkpoint and Heartbeat from within its Execute. The other methods work on any pod, whoever
+    leads.
     """
 
     @staticmethod

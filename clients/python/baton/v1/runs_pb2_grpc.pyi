@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Awaitable
 
 import grpc.aio
 
-from baton.v1 import runs_pb2 as pb
+from . import runs_pb2 as pb
 
 class RunsStub:
     def __init__(self, channel: grpc.aio.Channel) -> None: ...

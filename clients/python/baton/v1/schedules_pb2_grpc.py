@@ -3,7 +3,7 @@
 import grpc
 import warnings
 
-from baton.v1 import schedules_pb2 as baton_dot_v1_dot_schedules__pb2
+from . import schedules_pb2 as baton_dot_v1_dot_schedules__pb2
 
 GRPC_GENERATED_VERSION = '1.75.1'
 GRPC_VERSION = grpc.__version__
@@ -28,8 +28,8 @@ if _version_not_supported:
 class SchedulesStub(object):
     """Manages schedules; answers on any pod, whoever leads.
 
-    A schedule belongs to the source that made it: the configuration file or this API. One that belongs to
-    the file is changed there only: Update and Delete answer FAILED_PRECONDITION. Pause, Resume,
+    A schedule belongs to the source that created it: the configuration file or this API. A schedule of the file
+    can be changed there only: Update and Delete answer FAILED_PRECONDITION. Pause, Resume,
     Trigger and Backfill work on both. Unknown or retired names are NOT_FOUND, except with Get.
     """
 
@@ -94,13 +94,13 @@ class SchedulesStub(object):
 class SchedulesServicer(object):
     """Manages schedules; answers on any pod, whoever leads.
 
-    A schedule belongs to the source that made it: the configuration file or this API. One that belongs to
-    the file is changed there only: Update and Delete answer FAILED_PRECONDITION. Pause, Resume,
+    A schedule belongs to the source that created it: the configuration file or this API. A schedule of the file
+    can be changed there only: Update and Delete answer FAILED_PRECONDITION. Pause, Resume,
     Trigger and Backfill work on both. Unknown or retired names are NOT_FOUND, except with Get.
     """
 
     def Create(self, request, context):
-        """Makes a schedule. Ticks count from now on. ALREADY_EXISTS if the name is taken by a live one;
+        """Creates a schedule. Ticks count from now on. ALREADY_EXISTS if a live schedule has the name;
         INVALID_ARGUMENT for, among others, a cron that never fires.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -108,66 +108,67 @@ class SchedulesServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Get(self, request, context):
-        """One schedule, also a retired one.
+        """Returns one schedule, including retired ones.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def List(self, request, context):
-        """Schedules, by name.
+        """Returns schedules, ordered by name.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Update(self, request, context):
-        """Replaces the whole definition: a field left unset gets its default. If the timing changes, ticks count
-        from now on; otherwise nothing is lost. A pause is kept.
+        """Replaces the whole definition: an unset field gets its default. If the timing changes, ticks count
+        from now on; otherwise no tick is lost. A pause is kept.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Delete(self, request, context):
-        """Retires a schedule: no more ticks, runs that wait are skipped as OPERATOR, the history stays.
+        """Retires a schedule: it has no more ticks, its queued and waiting runs are skipped as OPERATOR, its history
+        stays.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Pause(self, request, context):
-        """Stops a schedule until Resume; ticks meanwhile are recorded as skipped, reason PAUSED. Runs that were
-        begun go on. Pausing again replaces the note.
+        """Pauses a schedule until Resume; its ticks are recorded as skipped, reason PAUSED. Runs that have begun
+        continue. Pausing again replaces the note.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Resume(self, request, context):
-        """Ends a pause. That there is none is not an error.
+        """Ends a pause. Succeeds if there is none.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Trigger(self, request, context):
-        """Runs it once, now, beside its ticks; also while it is paused.
+        """Runs the schedule once, now, in addition to its ticks; also while it is paused.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Backfill(self, request, context):
-        """Runs the ticks of a past range that have no outcome yet, exempt from misfire and catch-up. More than
-        1,000 of them: INVALID_ARGUMENT, and none is run.
+        """Runs the ticks of a past range that have no outcome yet, without the rules for misfire and catch-up.
+        INVALID_ARGUMENT if there are more than 1,000; then none runs.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Preview(self, request, context):
-        """The next ticks of a schedule, or of one that is not stored. Changes nothing.
+        """Returns the next ticks of a stored schedule or of a given definition. Changes nothing.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -237,8 +238,8 @@ def add_SchedulesServicer_to_server(servicer, server):
 class Schedules(object):
     """Manages schedules; answers on any pod, whoever leads.
 
-    A schedule belongs to the source that made it: the configuration file or this API. One that belongs to
-    the file is changed there only: Update and Delete answer FAILED_PRECONDITION. Pause, Resume,
+    A schedule belongs to the source that created it: the configuration file or this API. A schedule of the file
+    can be changed there only: Update and Delete answer FAILED_PRECONDITION. Pause, Resume,
     Trigger and Backfill work on both. Unknown or retired names are NOT_FOUND, except with Get.
     """
 

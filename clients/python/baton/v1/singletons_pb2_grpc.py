@@ -3,7 +3,7 @@
 import grpc
 import warnings
 
-from baton.v1 import singletons_pb2 as baton_dot_v1_dot_singletons__pb2
+from . import singletons_pb2 as baton_dot_v1_dot_singletons__pb2
 
 GRPC_GENERATED_VERSION = '1.75.1'
 GRPC_VERSION = grpc.__version__
@@ -52,14 +52,14 @@ class SingletonsServicer(object):
     """
 
     def Get(self, request, context):
-        """One singleton; NOT_FOUND if the configuration does not name it.
+        """Returns one singleton; NOT_FOUND if the configuration does not declare it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def List(self, request, context):
-        """All singletons, by name.
+        """Returns all singletons, ordered by name.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -3,7 +3,7 @@
 import grpc
 import warnings
 
-from baton.v1 import state_pb2 as baton_dot_v1_dot_state__pb2
+from . import state_pb2 as baton_dot_v1_dot_state__pb2
 
 GRPC_GENERATED_VERSION = '1.75.1'
 GRPC_VERSION = grpc.__version__
@@ -82,7 +82,7 @@ class StateServicer(object):
     """
 
     def Get(self, request, context):
-        """One entry. NOT_FOUND if there is none, or if it has expired.
+        """Returns one entry. NOT_FOUND if there is none, or if it has expired.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -90,36 +90,36 @@ class StateServicer(object):
 
     def Put(self, request, context):
         """Writes one entry. With `expected_version` it is a compare-and-set: ABORTED, and nothing is changed,
-        if the entry has another version; read again and decide anew.
+        if the entry has another version; then read it again.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Delete(self, request, context):
-        """Deletes one entry. That there is none is not an error, unless `expected_version` is given: ABORTED.
+        """Deletes one entry. Succeeds if there is none, except with `expected_version`: ABORTED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Has(self, request, context):
-        """Whether there is an entry. Always strong.
+        """Returns whether there is an entry. Always strong.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def List(self, request, context):
-        """The entries whose keys begin with a prefix, by key in byte order. Always strong; each page is consistent
-        in itself. A page also ends before its message would exceed 4 MiB.
+        """Returns the entries whose keys begin with a prefix, ordered by key in byte order. Always strong; each page
+        is consistent in itself. A page also ends before its message would exceed 4 MiB.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Size(self, request, context):
-        """How many entries there are whose keys begin with a prefix. Always strong.
+        """Returns the number of entries whose keys begin with a prefix. Always strong.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -133,15 +133,17 @@ class StateServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Watch(self, request, context):
-        """The changes of all entries whose keys begin with a prefix, deletions and expiries included. For each key
-        they come in the order of their versions; several quick changes of one key may be told as the last
-        one; a change may be told twice, so ignore a version not above the one you hold for that key. The
-        headers are sent once the watch is in place. To keep a full copy: Watch after version 0, which begins
-        with what is there. Or open Watch without `after_version` first, wait for its headers, then List,
-        and ignore versions not above the one you hold. (Watch after the highest version seen in a List of
-        several pages could miss a change: each page is of another moment.) After a broken stream Watch
-        again after the highest version it told.
-        OUT_OF_RANGE (reason HistoryGone) if `after_version` lies before what is still known of deletions, a
+        """Streams the changes of all entries whose keys begin with a prefix, including deletions and expiries. The
+        changes of a key come in the order of their versions. Several quick changes of one key may arrive as the
+        last one only. A change may arrive twice, so ignore a version that is not above the one you have for that
+        key. The server sends the headers when the watch is established.
+
+        To keep a full copy, watch after version 0: the stream begins with all current entries. Or open a Watch
+        without `after_version`, wait for its headers, then List, and ignore versions that are not above the one
+        you have. (A Watch after the highest version of a List of several pages could miss a change, because each
+        page is from another time.) After a broken stream, watch again after the highest version that it sent.
+
+        OUT_OF_RANGE (reason HistoryGone) if `after_version` is older than the deletions that are still known, one
         week: begin again.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

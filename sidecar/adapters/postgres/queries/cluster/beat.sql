@@ -1,5 +1,6 @@
--- beat: this runner lives; and who else does? Rows of runners long gone are removed on the way, after this one's own.
--- SKIP LOCKED: after an hour without Postgres all are, and each would wait for the others' rows.
+-- cluster/beat: writes this runner's heartbeat and returns the other runners that are alive. Rows of runners that
+-- have been gone for an hour are deleted, after this runner's own row is written.
+-- SKIP LOCKED: after an hour without Postgres all rows are that old, and runners would wait for each other's rows.
 WITH mine AS (
     INSERT INTO baton.runner AS runner (
         runner_id, cluster_id, host, version, campaigning, campaigning_since, config_revision,

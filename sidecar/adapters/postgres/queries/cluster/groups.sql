@@ -1,5 +1,5 @@
--- groups: the ids of the named groups, created where missing with a term and a beat of their own.
--- A new group was released cleanly on this server's timeline: nobody ever led it.
+-- cluster/groups: the ids of the named groups, created where missing with a term and a beat.
+-- A new group counts as cleanly released on this server's timeline: it never had a leader.
 WITH wanted AS (
     SELECT unnest(%(names)s::text[]) AS name),
 created AS (
@@ -7,7 +7,7 @@ created AS (
     SELECT %(cluster_id)s, name FROM wanted
     WHERE NOT EXISTS (SELECT FROM baton.leader_group AS g
                       WHERE g.cluster_id = %(cluster_id)s AND g.name = wanted.name)
-    ORDER BY name  -- all runners in the same order: two that start at once cannot lock each other out
+    ORDER BY name  -- the same order in all runners: two that start at once cannot deadlock
     ON CONFLICT DO NOTHING
     RETURNING id, name),
 terms AS (

@@ -1,4 +1,4 @@
--- deferreds/get_one: deferreds/get for a single one; Postgres keeps its plan, that of many it makes anew each time.
+-- deferreds/get_one: deferreds/get for a single id. Postgres caches its plan; it plans the array form at each use.
 SELECT d.id, d.name, d.run_id, d.state, d.value, d.error, d.created_at, d.finished_at, d.expires_at,
        extract(epoch FROM d.expires_at - clock_timestamp())::float8 AS expires_in_seconds,
        d.state = 'pending' AND d.expires_at <= clock_timestamp() AS due

@@ -1,2 +1,2 @@
--- deferreds/key: what the tokens of this installation are derived with.
+-- deferreds/key: the key from which this installation derives tokens.
 SELECT key FROM baton.deferred_key

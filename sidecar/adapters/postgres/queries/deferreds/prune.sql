@@ -1,7 +1,7 @@
--- deferreds/prune: forgets deferreds that ended long ago, a few at a time, and pending ones left by runs that are
--- forgotten themselves. One of a run that may be delivered again stays as long as the run's row does: a later
--- attempt must find what it waited for. (A singleton's next life is another run.)
--- SKIP LOCKED: it never waits for anybody.
+-- deferreds/prune: deletes deferreds that ended long ago, in batches, and pending ones whose run was pruned. A deferred
+-- of a run that may be delivered again is kept as long as the run: a later attempt must find it. (The next start of a
+-- singleton is another run.)
+-- SKIP LOCKED: pruning never waits.
 WITH horizon AS MATERIALIZED (
     SELECT clock_timestamp() - make_interval(secs => %(older_than_seconds)s) AS at
 ), ended AS MATERIALIZED (

@@ -1,7 +1,7 @@
 -- deferreds/read: the deferreds with these ids, at most `limit`; only ended ones if `ended_only`.
--- A deferred is expired once that is written, never by the clock alone: a completion under way at that moment, or
--- a clock that steps back, must not contradict what was answered. SKIP LOCKED: one that is being completed just
--- now is still pending here, and readers never wait for each other.
+-- A deferred is expired once that is written, not by the clock alone: a completion that is under way, or a clock that
+-- steps back, must not contradict an answer. SKIP LOCKED: a deferred that is being completed still reads as pending, and
+-- readers never wait for each other.
 WITH due AS MATERIALIZED (
     SELECT d.id FROM baton.deferred d
     WHERE d.id = ANY (%(ids)s::bytea[]) AND d.cluster_id = %(cluster_id)s

@@ -1,7 +1,7 @@
--- clear_blockers: end sessions that sit idle in a transaction with a row of `term` locked.
--- They are fenced writes of a frozen process; the server would end them too, but later. A locked row
--- shows as the table's lock: RowShareLock or more. Whoever only reads (pg_dump) blocks nothing, and a
--- live writer pauses less than 500 ms between two statements.
+-- clear_blockers: terminate sessions that are idle in a transaction and hold a row lock on `term`.
+-- They are fenced writes of a frozen process; the server would end them too, but later. pg_locks shows
+-- a row lock as a lock on the table: RowShareLock or stronger. Readers (pg_dump) hold a weaker lock and
+-- block nothing, and a live writer pauses for less than 500 ms between two statements.
 SELECT pg_terminate_backend(activity.pid)
 FROM pg_locks AS locks JOIN pg_stat_activity AS activity ON activity.pid = locks.pid
 WHERE locks.locktype = 'relation' AND locks.relation = 'baton.term'::regclass

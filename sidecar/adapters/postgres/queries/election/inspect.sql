@@ -1,4 +1,4 @@
--- inspect: which backends hold these locks, and when did each last do something?
+-- inspect: the backends that hold these locks, and when the state of each last changed.
 SELECT locks.objid::integer AS group_id, activity.pid, activity.backend_start, activity.state_change
 FROM pg_locks AS locks JOIN pg_stat_activity AS activity ON activity.pid = locks.pid
 WHERE locks.locktype = 'advisory' AND locks.granted AND locks.objsubid = 2

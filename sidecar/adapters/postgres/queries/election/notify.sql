@@ -1,2 +1,2 @@
--- notify: only after the lock is free, or whoever is woken finds it still taken.
+-- notify: sent after the unlock; otherwise the runners that it wakes would find the lock still held.
 SELECT pg_notify(%(channel)s, %(payload)s);

@@ -1,4 +1,4 @@
--- ping: extend every group held here; a group that does not come back is not held any more.
+-- ping: extend the lease of every group that this runner holds; a group missing from the result has lost its epoch.
 UPDATE baton.beat SET
     sequence = beat.sequence + 1,
     timeline = left(pg_walfile_name(pg_current_wal_lsn()), 8)

@@ -1,5 +1,5 @@
--- poll: read every group that is not held here, and try the locks whose turn it is, in one statement.
--- MATERIALIZED: the lock function runs once per group, whatever the plan; session locks would stack.
+-- poll: read every group that this runner does not hold, and try the locks in `try_ids`, in one statement.
+-- MATERIALIZED: the lock function runs once per group, whatever the plan; each further call would lock again.
 WITH wanted AS MATERIALIZED (
     SELECT term.group_id, term.epoch, term.runner_id, term.host, term.clean,
            beat.epoch AS beat_epoch, beat.sequence AS beat_sequence, beat.timeline AS beat_timeline

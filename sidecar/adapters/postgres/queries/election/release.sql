@@ -1,4 +1,4 @@
--- release: say that the app gave up this term, so that the successor need not wait.
+-- release: record that the app acknowledged the loss, so that the successor need not wait for the grace period.
 UPDATE baton.term SET
     clean = true, released_at = clock_timestamp(),
     timeline = left(pg_walfile_name(pg_current_wal_lsn()), 8)

@@ -1,7 +1,7 @@
--- takeover: the holder of the lock takes the next epoch; what it found there comes back.
--- Milliseconds since 1970 at least: a restore or a failover that lost writes cannot repeat an epoch; nor can it if
--- the clock of the new server is behind, where a runner has seen the epochs that are lost.
--- FOR UPDATE waits for fenced writes of the old term (FOR SHARE), at most lock_timeout.
+-- takeover: the holder of the lock starts the next epoch; returns it and the previous content of the rows.
+-- An epoch is at least the milliseconds since 1970: a restore, or a failover that lost writes, cannot repeat one. If the
+-- clock of the new server is behind, `highest_epoch_seen` prevents it, provided that this runner saw the lost epochs.
+-- FOR UPDATE waits for fenced writes of the old term (FOR SHARE), at most for lock_timeout.
 WITH found AS MATERIALIZED (
     SELECT group_id, epoch, clean, timeline FROM baton.term
     WHERE group_id = %(group_id)s FOR UPDATE),
@@ -12,7 +12,7 @@ found_beat AS MATERIALIZED (
     WHERE group_id = %(group_id)s FOR UPDATE),
 taken AS (
     UPDATE baton.term SET
-        epoch = greatest(found.epoch + 1, %(above)s::bigint + 1,
+        epoch = greatest(found.epoch + 1, %(highest_epoch_seen)s::bigint + 1,
                          (extract(epoch FROM clock_timestamp()) * 1000)::bigint),
         runner_id = %(runner_id)s, host = %(host)s, clean = false, timeline = server.timeline,
         taken_at = clock_timestamp(), released_at = NULL

@@ -1,2 +1,2 @@
--- unlock: only after the release was committed.
+-- unlock: sent after the release was committed.
 SELECT pg_advisory_unlock(%(lock_class)s, %(group_id)s);

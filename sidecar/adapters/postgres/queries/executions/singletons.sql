@@ -1,4 +1,4 @@
--- singletons: what is remembered of these singletons.
+-- executions/singletons: the last results of these singletons.
 SELECT name, last_run_at, last_success_at, run_count, last_error, 0 AS missed_count,
        average_seconds, last_seconds, heartbeat_at
 FROM baton.execution

@@ -1,2 +1,2 @@
--- select_one: does Postgres answer?
+-- health/select_one: checks that Postgres answers.
 SELECT 1 AS one;

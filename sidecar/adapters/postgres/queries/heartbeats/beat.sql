@@ -1,9 +1,10 @@
--- beat: write the heartbeats that are due of everything in one group, under its term.
--- SKIP LOCKED: a row that a completion holds right now is written at the next look, seconds later;
--- waiting for it, in another order than the completion's, could deadlock.
--- What is expected of a singleton is noted with it, and since when; of a schedule its definition says so.
+-- heartbeats/beat: writes the heartbeats that are due in one group, under its term.
+-- SKIP LOCKED: a row that a completion has locked is written next time, seconds later; waiting for it, in another order
+-- than the completion's, could deadlock.
+-- The expected interval of a singleton is stored with its heartbeat, and since when; a schedule has it in its definition.
 WITH fence AS MATERIALIZED (
-    SELECT 1 FROM baton.term WHERE group_id = %(group_id)s AND epoch = %(epoch)s FOR SHARE),
+    -- include: fence
+),
 led AS MATERIALIZED (
     SELECT 'singleton' AS entity_type, name, expected_seconds
     FROM unnest(%(singletons)s::text[], %(expected)s::float8[]) AS singleton (name, expected_seconds)
@@ -11,13 +12,13 @@ led AS MATERIALIZED (
     SELECT 'schedule', name, NULL FROM baton.schedule
     WHERE group_id = %(group_id)s AND retired_at IS NULL),
 due AS MATERIALIZED (
-    -- = ANY (ARRAY …), by primary key whatever the planner believes: joined on tables without statistics, ten
-    -- thousand schedules are compared each with each, and completions wait for their rows meanwhile.
+    -- = ANY (ARRAY …): by primary key, whatever the planner believes. A join on tables without statistics compares
+    -- ten thousand schedules each with each, and completions wait for their rows meanwhile.
     SELECT e.entity_type, e.name FROM baton.execution AS e
     WHERE e.cluster_id = %(cluster_id)s AND EXISTS (SELECT FROM fence)
       AND (e.entity_type = 'singleton' AND e.name = ANY (%(singletons)s::text[])
            OR e.entity_type = 'schedule' AND e.name = ANY (ARRAY (SELECT name FROM led WHERE entity_type = 'schedule')))
-      -- In the future: the server's clock stepped back since.
+      -- A heartbeat in the future: the server's clock stepped back.
       AND (e.heartbeat_at BETWEEN clock_timestamp() - make_interval(secs => %(older_than_seconds)s)
            AND clock_timestamp()) IS NOT TRUE
     FOR UPDATE OF e SKIP LOCKED),
@@ -38,4 +39,4 @@ first_ones AS (
         AND e.entity_type = led.entity_type AND e.name = led.name)
     ORDER BY entity_type, name
     ON CONFLICT DO NOTHING)
-SELECT EXISTS (SELECT FROM fence) AS stands;
+SELECT EXISTS (SELECT FROM fence) AS is_current;

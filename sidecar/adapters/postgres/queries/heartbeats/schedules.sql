@@ -1,6 +1,6 @@
--- schedules: all schedules of some groups, with what is expected of them. `expected_seconds` is NULL
--- where it has to be derived from a cron expression. The first row is always there: it carries the
--- time of this database. No cast can fail: one damaged definition must not blind us for all others.
+-- heartbeats/schedules: all schedules of some groups with their expected intervals. `expected_seconds` is NULL where it
+-- has to be computed from a cron expression. The first row always exists: it has the database's time. No cast can fail:
+-- one damaged definition must not hide all other schedules.
 SELECT clock.now, s.id, s.version, s.name, s.group_id, s.next_tick, s.watermark,
        NOT s.paused AND s.definition -> 'enabled' IS DISTINCT FROM 'false'::jsonb AS watched,
        s.counted_from, s.definition ->> 'start_at' AS start_at,

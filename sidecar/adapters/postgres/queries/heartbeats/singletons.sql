@@ -1,6 +1,6 @@
--- singletons: the signs of life of some singletons. Each Runs.Heartbeat of one of its lives counts as
--- a success. One that never succeeded is counted from its oldest life on record: a new leader, whose
--- call into the app is fresh, must not hide that nothing ever came of it. Only a change of what is expected counts anew.
+-- heartbeats/singletons: heartbeats and last runs of some singletons. Each Runs.Heartbeat of a run counts as a success.
+-- A singleton that never succeeded is counted from its oldest run on record: a new leader, whose call into the app is
+-- fresh, must not hide that. Only a change of the expected interval starts the count again.
 SELECT wanted.name, e.heartbeat_at, greatest(e.last_run_at, lives.started_at) AS last_run_at,
        greatest(e.last_success_at, lives.heartbeat_at) AS last_success_at, oldest.created_at,
        e.expected_seconds, e.expected_since

@@ -1,6 +1,6 @@
--- acquire: a machine number for a runner: the one it holds already (a lost answer), else one whose lease
--- ended longest ago, else a new one. No row: somebody else was faster, or all are taken; `taken` tells.
--- SKIP LOCKED: a number that is being renewed or taken right now is not free.
+-- machines/acquire: leases a machine number: the runner's own (after a lost answer), else the one whose lease ended
+-- longest ago, else a new one. No number: another runner was faster, or all are leased; `taken` tells which.
+-- SKIP LOCKED: a number that is being renewed or taken is not free.
 WITH clock AS MATERIALIZED (
     SELECT clock_timestamp() AS now,
            floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint - %(epoch_ms)s AS now_ms),
@@ -32,5 +32,5 @@ CROSS JOIN (SELECT count(*) FROM baton.machine WHERE cluster_id = %(cluster_id)s
 LEFT JOIN (
     SELECT number, floor_ms, ceiling_ms FROM reused
     UNION ALL
-    -- Nobody had it before: it starts now.
+    -- A new number: it starts now.
     SELECT number, clock.now_ms, ceiling_ms FROM created, clock) AS lease ON true;

@@ -1,4 +1,4 @@
--- release: the runner ends; its number is free at once, from the time on that it did not use.
+-- machines/release: frees the number of a runner that shuts down; the time that it did not use can be reused.
 UPDATE baton.machine SET
     runner_id = '', ceiling_ms = %(used_ms)s,
     expires_at = clock_timestamp() - make_interval(secs => %(grace_seconds)s)

@@ -1,4 +1,4 @@
--- renew: hold a machine number for longer, and reserve more time. No row: it went to somebody else.
+-- machines/renew: extends the lease and reserves more time. No row: another runner has the number.
 WITH clock AS MATERIALIZED (
     SELECT clock_timestamp() AS now,
            floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint - %(epoch_ms)s AS now_ms)

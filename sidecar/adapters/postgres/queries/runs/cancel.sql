@@ -1,4 +1,4 @@
--- End a run that waits; ask for the end of one that runs. The first commit wins: an ended one is left alone.
+-- runs/cancel: ends a run that is queued or waiting; requests the end of one that is running. Ended runs do not change.
 UPDATE baton.run SET
     state = CASE WHEN state = 'running' THEN 'running' ELSE 'ended' END,
     outcome = CASE WHEN state = 'running' THEN NULL ELSE 'skipped' END,

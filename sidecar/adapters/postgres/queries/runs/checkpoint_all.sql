@@ -1,26 +1,21 @@
--- Store a step's result for each of several runs, where nothing stands in its way; what is not returned was not
--- stored, and is asked for again alone. Of one group: that of the first run which says that it is of this epoch.
--- SKIP LOCKED: no run waits for another's, and nobody waits in a circle.
-WITH fence AS MATERIALIZED (
-    SELECT group_id FROM baton.term
-    WHERE group_id = (SELECT group_id FROM baton.run
-                      WHERE id = ANY (%(run_ids)s::bigint[]) AND cluster_id = %(cluster_id)s AND epoch = %(epoch)s
-                      ORDER BY id LIMIT 1)
-      AND epoch = %(epoch)s
-    FOR SHARE
+-- runs/checkpoint_all: stores one step for each of several runs of a group. A run that is not returned was not stored,
+-- and the caller tries it alone.
+-- SKIP LOCKED: no run waits for another one, so there is no deadlock.
+WITH ref AS MATERIALIZED (
+    SELECT * FROM unnest(%(run_ids)s::bigint[], %(attempts)s::integer[], %(steps)s::text[], %(values)s::bytea[])
+        AS ref (run_id, attempt, step, value)
+), fence AS MATERIALIZED (
+    -- include: fence_of_run
 ), live AS MATERIALIZED (
-    SELECT id, attempt, checkpoint_count, checkpoint_bytes FROM baton.run
-    WHERE id = ANY (%(run_ids)s::bigint[]) AND cluster_id = %(cluster_id)s AND state = 'running'
-      AND epoch = %(epoch)s AND group_id = (SELECT group_id FROM fence)
-    FOR NO KEY UPDATE SKIP LOCKED
+    SELECT run.id, run.checkpoint_count, run.checkpoint_bytes, ref.step, ref.value FROM baton.run JOIN ref ON
+        -- include: live_run
+    WHERE run.id = ANY (%(run_ids)s::bigint[]) AND run.group_id = (SELECT group_id FROM fence)
+    FOR NO KEY UPDATE OF run SKIP LOCKED
 ), stored AS (
-    -- A step that is there stays as it is, also one that this statement does not see yet.
+    -- A stored step is kept, even one that this statement does not see yet.
     INSERT INTO baton.checkpoint (run_id, seq, step, value)
-    SELECT live.id, live.checkpoint_count + 1, item.step, item.value
-    FROM unnest(%(run_ids)s::bigint[], %(attempts)s::integer[], %(steps)s::text[], %(values)s::bytea[])
-         AS item (run_id, attempt, step, value)
-    JOIN live ON live.id = item.run_id AND live.attempt = item.attempt
-    WHERE checkpoint_count < %(count_max)s AND checkpoint_bytes + octet_length(item.value) <= %(bytes_max)s
+    SELECT id, checkpoint_count + 1, step, value FROM live
+    WHERE checkpoint_count < %(count_max)s AND checkpoint_bytes + octet_length(value) <= %(bytes_max)s
     ON CONFLICT (run_id, step) DO NOTHING
     RETURNING run_id, octet_length(value) AS bytes
 ), counted AS (

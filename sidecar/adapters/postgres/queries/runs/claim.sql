@@ -1,14 +1,17 @@
--- Hand the oldest due runs of a group to its leader: those that may overlap, and those admitted by name.
--- The first row always comes, with nothing but whether the term still stands, what time it is, when to ask again.
--- (SELECT now …): as a sub-select it is evaluated once and can bound the index scan. = ANY (ARRAY …): by primary
--- key whatever the planner believes; a join may become a scan of the whole history.
--- A tick that grew too old before it was begun is not handed out: `overdue` asks for `expire`, which ends it.
+-- runs/claim: starts the oldest due runs of a group: those that may overlap, and those in `admitted`.
+-- The first row always exists: whether the term is current, the time, and when the next run is due.
+-- (SELECT now …): a sub-select is evaluated once and can bound the index scan. = ANY (ARRAY …): by primary key, whatever
+-- the planner believes; a join may become a scan of the whole history.
+-- A tick that is too old is not started: `overdue` tells the caller to run runs/expire, which ends it.
 WITH fence AS MATERIALIZED (
-    SELECT 1 FROM baton.term WHERE group_id = %(group_id)s AND epoch = %(epoch)s FOR SHARE
+    -- include: fence
 ), clock AS MATERIALIZED (
     SELECT clock_timestamp() AS now
 ), due AS MATERIALIZED (
-    SELECT id, due_at, schedule_id, kind = 'schedule' AND attempt = 0 AND NOT backfill AS may_misfire FROM baton.run
+    SELECT id, due_at, schedule_id,
+        -- include: may_misfire
+        AS may_misfire
+    FROM baton.run
     WHERE group_id = %(group_id)s AND state IN ('queued', 'waiting')
       AND due_at <= (SELECT now FROM clock)
       AND (overlap = 'allow' OR id = ANY (%(admitted)s::bigint[]))
@@ -16,12 +19,10 @@ WITH fence AS MATERIALIZED (
     ORDER BY due_at, id LIMIT %(limit)s
     FOR UPDATE SKIP LOCKED
 ), judged AS MATERIALIZED (
-    -- Only those that are taken are judged, by key: the rest of the backlog costs nothing. Damaged: never too old.
+    -- Only the selected runs are checked, by key: the rest of the backlog costs nothing.
     SELECT id, may_misfire AND due_at < (
-        SELECT (SELECT now FROM clock) - make_interval(secs => greatest(0, least(1e10,
-            CASE WHEN jsonb_typeof(definition -> 'skip_if_older_than_seconds') = 'number'
-                 THEN (definition -> 'skip_if_older_than_seconds')::numeric END,
-            CASE WHEN definition ->> 'catch_up' = 'none' THEN %(none_seconds)s::numeric END))::double precision)
+        SELECT (SELECT now FROM clock) -
+            -- include: misfire_after
         FROM baton.schedule WHERE schedule.id = due.schedule_id) IS TRUE AS overdue
     FROM due
 ), claimed AS (
@@ -32,7 +33,7 @@ WITH fence AS MATERIALIZED (
     WHERE run.id = ANY (ARRAY (SELECT id FROM judged WHERE NOT overdue))
     RETURNING run.*
 ), head AS (
-    SELECT EXISTS (SELECT FROM fence) AS stands, (SELECT now FROM clock) AS now,
+    SELECT EXISTS (SELECT FROM fence) AS is_current, (SELECT now FROM clock) AS now,
         (SELECT min(due_at) FROM baton.run
          WHERE group_id = %(group_id)s AND state IN ('queued', 'waiting') AND due_at > (SELECT now FROM clock)
         ) AS next_due_at,
@@ -42,7 +43,7 @@ WITH fence AS MATERIALIZED (
                   AND id <> ALL (%(admitted)s::bigint[])) AS contended,
         EXISTS (SELECT FROM judged WHERE overdue) AS overdue
 )
-SELECT head.stands, head.now, head.next_due_at, head.contended, head.overdue,
+SELECT head.is_current, head.now, head.next_due_at, head.contended, head.overdue,
     claimed.id, claimed.kind, claimed.name, claimed.tick, claimed.attempt, claimed.failures, claimed.attempts_free,
     claimed.overlap, coalesce(claimed.payload, schedule.payload) AS payload,
     extract(epoch FROM (SELECT now FROM clock) - claimed.queued_at)::double precision AS queued_seconds,
@@ -56,7 +57,7 @@ SELECT head.stands, head.now, head.next_due_at, head.contended, head.overdue,
 FROM head
 FULL JOIN claimed ON false
 LEFT JOIN baton.schedule ON schedule.id = claimed.schedule_id
--- LIMIT 1: by primary key for each row; joined on tables without statistics, each is compared with each.
+-- LIMIT 1: by primary key for each row; a join on tables without statistics compares each with each.
 LEFT JOIN LATERAL (
     SELECT * FROM baton.execution
     WHERE execution.cluster_id = claimed.cluster_id AND entity_type = 'schedule' AND execution.name = claimed.name

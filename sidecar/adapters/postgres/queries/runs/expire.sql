@@ -1,17 +1,13 @@
--- Ticks that were queued and never begun, and are by now older than `skip_if_older_than`, or than `catch_up: none`
--- forgives: misfires, as if they had been found so late. What was begun once, and what was backfilled, goes on.
--- Schedules are locked first, and in the order of ids, as everywhere: a deletion holds its schedule, then ends its runs.
+-- runs/expire: skips queued ticks that were never started and are too old by now (misfires).
+-- Schedules are locked first, in the order of ids, as in every statement: a deletion locks its schedule, then its runs.
 WITH fence AS MATERIALIZED (
-    SELECT 1 FROM baton.term WHERE group_id = %(group_id)s AND epoch = %(epoch)s FOR SHARE
+    -- include: fence
 ), old AS MATERIALIZED (
     SELECT run.id, run.schedule_id FROM baton.run JOIN baton.schedule ON schedule.id = run.schedule_id
-    WHERE run.group_id = %(group_id)s AND run.state = 'queued' AND run.kind = 'schedule'
-      AND run.attempt = 0 AND NOT run.backfill
-      AND run.due_at < (SELECT clock_timestamp())
-          - make_interval(secs => greatest(0, least(1e10,
-              CASE WHEN jsonb_typeof(definition -> 'skip_if_older_than_seconds') = 'number'
-                   THEN (definition -> 'skip_if_older_than_seconds')::numeric END,
-              CASE WHEN definition ->> 'catch_up' = 'none' THEN %(none_seconds)s::numeric END))::double precision)
+    WHERE run.group_id = %(group_id)s AND run.state = 'queued' AND
+          -- include: may_misfire
+      AND run.due_at < (SELECT clock_timestamp()) -
+          -- include: misfire_after
       AND EXISTS (SELECT FROM fence)
     ORDER BY run.id LIMIT %(limit)s
 ), held AS MATERIALIZED (
@@ -19,7 +15,7 @@ WITH fence AS MATERIALIZED (
     ORDER BY id FOR NO KEY UPDATE
 ), late AS MATERIALIZED (
     SELECT id, schedule_id FROM baton.run
-    -- ARRAY (…), not EXISTS: every schedule is held before the first run is.
+    -- ARRAY (…), not EXISTS: every schedule is locked before the first run.
     WHERE id = ANY (ARRAY (SELECT id FROM old)) AND schedule_id = ANY (ARRAY (SELECT id FROM held))
       AND group_id = %(group_id)s AND state = 'queued' AND attempt = 0
     FOR UPDATE SKIP LOCKED
@@ -33,5 +29,5 @@ WITH fence AS MATERIALIZED (
     WHERE id = ANY (ARRAY (SELECT id FROM late))
     RETURNING id, kind, state, outcome, reason, finished_at
 )
-SELECT EXISTS (SELECT FROM fence) AS stands, changed.*
+SELECT EXISTS (SELECT FROM fence) AS is_current, changed.*
 FROM (SELECT) AS one LEFT JOIN changed ON true;

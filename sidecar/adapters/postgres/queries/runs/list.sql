@@ -1,4 +1,4 @@
--- A page of runs, newest first, after the one with id `before`. Each filter is off when NULL.
+-- runs/list: a page of runs, newest first, with ids below `before`. A filter that is NULL is off.
 SELECT run.id, run.kind, run.name, run.tick, run.tick_last, run.tick_count, run.state, run.outcome, run.reason,
     run.due_at, run.attempt, run.epoch, run.runner_id, run.cancel_reason, run.error, run.progress,
     run.progress_message, run.created_at, run.started_at, run.finished_at, leader_group.name AS group_name,

@@ -1,4 +1,4 @@
--- Forget runs that ended long ago, a few at a time. SKIP LOCKED: it never waits for anybody, nor they for long.
+-- runs/prune: deletes runs that ended long ago, in batches. SKIP LOCKED: pruning never waits.
 WITH old AS MATERIALIZED (
     SELECT id FROM baton.run
     WHERE group_id = %(group_id)s AND state = 'ended'

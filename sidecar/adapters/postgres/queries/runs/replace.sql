@@ -1,7 +1,7 @@
--- Ask for the end of runs that a newer one takes the place of; whoever executes them sees the flag.
--- ORDER BY id: a completion locks several runs in this order too.
+-- runs/replace: requests the end of runs that a newer run replaces; their executor sees the flag.
+-- ORDER BY id: a completion locks several runs in the same order.
 WITH fence AS MATERIALIZED (
-    SELECT 1 FROM baton.term WHERE group_id = %(group_id)s AND epoch = %(epoch)s FOR SHARE
+    -- include: fence
 ), busy AS MATERIALIZED (
     SELECT id FROM baton.run
     WHERE id = ANY (%(run_ids)s::bigint[]) AND group_id = %(group_id)s AND state = 'running'
@@ -11,4 +11,4 @@ WITH fence AS MATERIALIZED (
     UPDATE baton.run SET cancel_reason = 'overlap', cancel_note = 'replaced by a newer run'
     WHERE id = ANY (ARRAY (SELECT id FROM busy))
 )
-SELECT EXISTS (SELECT FROM fence) AS stands;
+SELECT EXISTS (SELECT FROM fence) AS is_current;

@@ -1,13 +1,12 @@
--- At the start of a term, and now and then: runs whose leader is gone are due again at once, with a higher attempt
--- and no retry used up. Those cancelled, or whose schedule was retired, end; those delivered too often have failed,
--- and are remembered like any that failed.
+-- runs/requeue: at the start of a term, and now and then: runs of former leaders become due at once, with a higher attempt
+-- and no retry used. Runs that were cancelled, or whose schedule was retired, end; runs delivered too often have failed.
 -- At most `limit` at a time.
--- `lost` also takes back runs of this very term that the leader does not know of: the answer to its claim was
--- lost; they never reached the app.
--- Runs of this group's schedules may sit in another group, where they were begun before the schedule moved. Its
--- leader ends them. But if nobody leads it, nobody may ever do so again: then they come along.
-WITH fence AS MATERIALIZED (
-    SELECT 1 FROM baton.term WHERE group_id = %(group_id)s AND epoch = %(epoch)s FOR SHARE
+-- `lost` also requeues runs of this term that the leader does not know: the answer to its claim was lost, and they never
+-- reached the app.
+-- Runs of this group's schedules may belong to another group, where they started before the schedule moved. The leader of
+-- that group ends them; if it has no leader, they move to this group.
+WITH fence AS (
+    -- include: fence
 ), gone AS (
     SELECT id, schedule_id FROM baton.run
     WHERE group_id = %(group_id)s AND state = 'running' AND kind <> 'singleton'
@@ -15,8 +14,8 @@ WITH fence AS MATERIALIZED (
       AND EXISTS (SELECT FROM fence)
     ORDER BY epoch, id LIMIT %(limit)s
 ), held AS MATERIALIZED (
-    -- A deletion is seen here, or sees what waits. Before the runs are: a deletion holds its schedule too when it comes
-    -- to its runs, and to what was claimed behind its snapshot. Whether they may overlap is what the schedule says now.
+    -- Locked so that a deletion comes before or after; and before the runs, as a deletion does. Runs take the
+    -- schedule's current overlap policy.
     SELECT id, retired_at, coalesce(definition ->> 'overlap', 'allow') AS overlap FROM baton.schedule
     WHERE id = ANY (ARRAY (SELECT schedule_id FROM gone))
     ORDER BY id FOR SHARE
@@ -27,8 +26,8 @@ WITH fence AS MATERIALIZED (
       AND group_id = %(group_id)s AND state = 'running' AND (epoch < %(epoch)s OR (%(lost)s AND epoch = %(epoch)s))
     ORDER BY id FOR UPDATE
 ), vacant AS (
-    -- Its app said that it gave up the term, or its holder has shown no sign of life for much longer than a
-    -- takeover may take.
+    -- Groups without a leader: the term was released, or its holder had no heartbeat for much longer than a takeover
+    -- may take.
     SELECT term.group_id, term.epoch
     FROM baton.leader_group AS g JOIN baton.term ON term.group_id = g.id
     WHERE g.cluster_id = %(cluster_id)s AND g.id <> %(group_id)s AND EXISTS (SELECT FROM fence)
@@ -36,23 +35,23 @@ WITH fence AS MATERIALIZED (
           SELECT FROM baton.runner
           WHERE runner.runner_id = term.runner_id AND seen_at > clock_timestamp() - interval '60 s'))
 ), stray AS MATERIALIZED (
-    -- The epoch is compared once the row is locked: whoever took that group over meanwhile keeps what it claimed.
+    -- The epoch is compared on the locked row: a leader that took that group over meanwhile keeps its runs.
     SELECT run.id, false, true, state, attempt, attempts_free, cancel_reason, schedule_id, retired_at,
         coalesce(definition ->> 'overlap', 'allow')
     FROM baton.run
     JOIN vacant USING (group_id) JOIN baton.schedule ON schedule.id = schedule_id
     WHERE run.id = ANY (ARRAY (
-            -- Apart, so that each is answered from its index on live runs.
+            -- Two queries, so that each uses its index on live runs.
             SELECT id FROM vacant JOIN baton.run USING (group_id) WHERE state = 'running'
             UNION ALL
             SELECT id FROM vacant JOIN baton.run USING (group_id) WHERE state IN ('queued', 'waiting')))
       AND state <> 'ended' AND run.epoch <= vacant.epoch
       AND (schedule.group_id = %(group_id)s OR schedule.retired_at IS NOT NULL)
     ORDER BY run.id LIMIT %(limit)s
-    -- One whose schedule is being changed or deleted waits for the next look.
+    -- A run whose schedule is being changed or deleted is requeued next time.
     FOR UPDATE OF run SKIP LOCKED FOR SHARE OF schedule SKIP LOCKED
 ), found AS (
-    -- As they are now that they are locked: a cancellation may have come in between.
+    -- The values of the locked rows: a cancellation may have come in between.
     SELECT orphan.*, retired_at, overlap FROM orphan LEFT JOIN held ON held.id = schedule_id
     UNION ALL
     SELECT * FROM stray
@@ -87,5 +86,5 @@ WITH fence AS MATERIALIZED (
         last_run_at = greatest(e.last_run_at, excluded.last_run_at),
         run_count = e.run_count + excluded.run_count, last_error = excluded.last_error
 )
-SELECT EXISTS (SELECT FROM fence) AS stands, id, kind, outcome, reason
+SELECT EXISTS (SELECT FROM fence) AS is_current, id, kind, outcome, reason
 FROM (SELECT) AS one LEFT JOIN changed ON true;

@@ -1,6 +1,5 @@
--- Give a failed run a new life: a fresh count of retries and deliveries, its attempt numbers go on.
--- Its schedule is held: a deletion is seen here, or sees what is queued. Where it is by now, and whether its runs may
--- overlap, holds for this one too.
+-- runs/retry: queues a failed run again, with fresh counts of retries and deliveries; attempt numbers continue.
+-- Its schedule is locked, so a deletion comes before or after. The run takes the schedule's current group and overlap.
 WITH target AS MATERIALIZED (
     SELECT schedule.id, schedule.group_id, coalesce(schedule.definition ->> 'overlap', 'allow') AS overlap
     FROM baton.run JOIN baton.schedule ON schedule.id = run.schedule_id

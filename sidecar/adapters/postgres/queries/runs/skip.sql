@@ -1,7 +1,7 @@
--- End runs that have not begun, or wait, as skipped. SKIP LOCKED: a deletion or a file that changes some of them just
--- now may want the others too, in another order; what it leaves is looked at again.
+-- runs/skip: ends runs that are queued or waiting as skipped. SKIP LOCKED: a deletion or a config file may be changing some
+-- of them and want the others, in another order; runs that are left are tried again.
 WITH fence AS MATERIALIZED (
-    SELECT 1 FROM baton.term WHERE group_id = %(group_id)s AND epoch = %(epoch)s FOR SHARE
+    -- include: fence
 ), idle AS MATERIALIZED (
     SELECT id FROM baton.run
     WHERE id = ANY (%(run_ids)s::bigint[]) AND group_id = %(group_id)s AND state IN ('queued', 'waiting')
@@ -14,5 +14,5 @@ WITH fence AS MATERIALIZED (
     WHERE id = ANY (ARRAY (SELECT id FROM idle))
     RETURNING id, kind
 )
-SELECT EXISTS (SELECT FROM fence) AS stands, changed.id, changed.kind
+SELECT EXISTS (SELECT FROM fence) AS is_current, changed.id, changed.kind
 FROM (SELECT) AS one LEFT JOIN changed ON true;

@@ -1,7 +1,7 @@
--- Begin a life of a singleton: a run of its own, running at once. Earlier lives that nobody ended are over, and
--- are remembered like any that failed. That it runs is remembered at once: a life may last for months.
+-- runs/start_singleton: creates a run of a singleton in state running. Earlier runs of it that nobody ended have failed.
+-- last_run_at is written at the start, because a run may last for months.
 WITH fence AS MATERIALIZED (
-    SELECT 1 FROM baton.term WHERE group_id = %(group_id)s AND epoch = %(epoch)s FOR SHARE
+    -- include: fence
 ), abandoned AS (
     UPDATE baton.run SET state = 'ended', outcome = 'failed', finished_at = clock_timestamp(),
         error = 'its term ended before it did', error_code = 'ABANDONED',
@@ -11,7 +11,7 @@ WITH fence AS MATERIALIZED (
     RETURNING error
 ), over AS MATERIALIZED (
     SELECT count(*) AS lives, coalesce(max(error), '') AS error FROM abandoned
-), born AS (
+), created AS (
     INSERT INTO baton.run (cluster_id, group_id, kind, name, tick, state, due_at, attempt, epoch, runner_id,
         started_at, attempt_started_at, history)
     SELECT %(cluster_id)s, %(group_id)s, 'singleton', %(name)s, clock_timestamp(), 'running', clock_timestamp(), 1,
@@ -21,16 +21,16 @@ WITH fence AS MATERIALIZED (
     RETURNING id, tick
 ), remembered AS (
     INSERT INTO baton.execution AS e (cluster_id, entity_type, name, last_run_at, run_count, last_error)
-    SELECT %(cluster_id)s, 'singleton', %(name)s, born.tick, over.lives, over.error FROM born, over
+    SELECT %(cluster_id)s, 'singleton', %(name)s, created.tick, over.lives, over.error FROM created, over
     ON CONFLICT (cluster_id, entity_type, name) DO UPDATE SET
         last_run_at = greatest(e.last_run_at, excluded.last_run_at),
         run_count = e.run_count + excluded.run_count,
         last_error = CASE WHEN excluded.run_count > 0 THEN excluded.last_error ELSE e.last_error END
 )
-SELECT EXISTS (SELECT FROM fence) AS stands, born.id, born.tick, execution.last_run_at, execution.last_success_at,
+SELECT EXISTS (SELECT FROM fence) AS is_current, created.id, created.tick, execution.last_run_at, execution.last_success_at,
     coalesce(execution.run_count, 0) + over.lives AS run_count,
     CASE WHEN over.lives > 0 THEN over.error ELSE execution.last_error END AS last_error,
     execution.average_seconds, execution.last_seconds
-FROM over LEFT JOIN born ON true
+FROM over LEFT JOIN created ON true
 LEFT JOIN baton.execution ON execution.cluster_id = %(cluster_id)s AND execution.entity_type = 'singleton'
     AND execution.name = %(name)s;

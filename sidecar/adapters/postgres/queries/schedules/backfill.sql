@@ -1,7 +1,7 @@
--- Runs for past ticks that have no row yet, not even one that they share. Asking again makes none twice: a row of a
--- tick's own is found by ON CONFLICT. Those that ticks share are gathered once, between two ends of the index; tried
--- for each tick, all earlier rows would be read each time.
--- nearest: rows do not overlap, so that of all that begin before the first tick asked for only the last can reach it.
+-- schedules/backfill: creates runs for past ticks that have no row, not even one shared with other ticks. A repeated
+-- request creates none twice: ON CONFLICT finds a tick's own row. Shared rows are collected once, from a range of the
+-- index; looked up per tick, all earlier rows would be read each time.
+-- nearest: rows do not overlap, so of those that begin before the first wanted tick only the last can contain it.
 WITH wanted AS MATERIALIZED (
     SELECT tick, place FROM unnest(%(ticks)s::timestamptz[]) WITH ORDINALITY AS w (tick, place)
 ), nearest AS MATERIALIZED (

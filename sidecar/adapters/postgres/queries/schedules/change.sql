@@ -1,8 +1,8 @@
--- Write a whole schedule that this transaction holds. Its runs that have not begun, or wait, go to its group with it:
--- the old one may have no leader any more. A run that the old leader is claiming just now stays there: this waits for
--- the claim, which holds the row, and then finds it running; the other way round the claim passes over the row.
--- Whether they may overlap is asked before each delivery: a new answer holds for them too.
--- ORDER BY run.id: a completion locks several runs in this order too, and may hold some that were claimed meanwhile.
+-- schedules/change: writes a schedule that this transaction has locked. Its queued and waiting runs move to its new group:
+-- the old one may have no leader. A run that the old leader is claiming stays there: this statement waits for the claim
+-- and then finds the run running; the other way round the claim skips the row.
+-- A changed overlap policy applies to those runs too.
+-- ORDER BY run.id: a completion locks several runs in the same order, and may hold some that were claimed meanwhile.
 WITH changed AS (
     UPDATE baton.schedule SET
         group_id = %(group_id)s, source = %(source)s, definition = %(definition)s, payload = %(payload)s,

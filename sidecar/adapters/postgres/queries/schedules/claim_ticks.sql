@@ -1,10 +1,10 @@
--- Turn due ticks into runs, once each, and move their schedules on. A plan counts only if its schedule is as it
--- was when the plan was made, and only if the newest tick in it is due by the clock of this database.
+-- schedules/claim_ticks: turns due ticks into runs, once each, and advances their schedules. A plan counts only if its
+-- schedule has not changed since the plan was made, and if its newest tick is due by the database's clock.
 -- ORDER BY id: every batch locks schedules in the same order.
--- The commit need not reach the disk before it is answered: rows and watermark are kept or lost together, and the
--- claim of a run, which is written for certain before the app hears of it, comes later in the same log.
+-- synchronous_commit is off: rows and watermark are kept or lost together, and the claim of a run, which is durable
+-- before the app is called, comes later in the WAL.
 WITH fence AS MATERIALIZED (
-    SELECT 1 FROM baton.term WHERE group_id = %(group_id)s AND epoch = %(epoch)s FOR SHARE
+    -- include: fence
 ), clock AS MATERIALIZED (
     SELECT clock_timestamp() AS now, set_config('synchronous_commit', 'off', true)
 ), plan AS MATERIALIZED (
@@ -14,8 +14,8 @@ WITH fence AS MATERIALIZED (
         %(missed)s::bigint[]
     ) AS p (id, version, watermark, due_at, new_watermark, next_tick, next_due_at, missed)
 ), held AS MATERIALIZED (
-    -- By key alone, and judged afterwards: on tables without statistics the planner would otherwise compare each
-    -- schedule with each plan.
+    -- By key alone, and compared afterwards: on tables without statistics the planner would compare each schedule with
+    -- each plan.
     SELECT schedule.* FROM baton.schedule
     WHERE schedule.id = ANY (%(ids)s::bigint[]) AND EXISTS (SELECT FROM fence)
     ORDER BY schedule.id
@@ -25,7 +25,7 @@ WITH fence AS MATERIALIZED (
     FROM held JOIN plan ON plan.id = held.id
     WHERE held.group_id = %(group_id)s AND held.retired_at IS NULL AND held.version = plan.version
       AND held.watermark = plan.watermark AND plan.due_at <= (SELECT now FROM clock)
-), born AS (
+), created AS (
     INSERT INTO baton.run (cluster_id, group_id, kind, name, schedule_id, tick, tick_last, tick_count, overlap, state,
         outcome, reason, due_at, finished_at, history)
     SELECT ready.cluster_id, %(group_id)s, 'schedule', ready.name, ready.id, step.tick, step.tick_last, step.tick_count,
@@ -48,7 +48,7 @@ WITH fence AS MATERIALIZED (
     FROM plan JOIN ready ON ready.id = plan.id WHERE schedule.id = plan.id
     RETURNING schedule.id
 )
-SELECT EXISTS (SELECT FROM fence) AS stands, (SELECT now FROM clock) AS now,
+SELECT EXISTS (SELECT FROM fence) AS is_current, (SELECT now FROM clock) AS now,
     ARRAY (SELECT id FROM moved) AS moved, made.rows, made.ticks, made.reason
 FROM (SELECT) AS one
-LEFT JOIN (SELECT reason, count(*) AS rows, sum(tick_count) AS ticks FROM born GROUP BY reason) AS made ON true;
+LEFT JOIN (SELECT reason, count(*) AS rows, sum(tick_count) AS ticks FROM created GROUP BY reason) AS made ON true;

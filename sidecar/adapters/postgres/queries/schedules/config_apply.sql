@@ -1,4 +1,4 @@
--- This file stands now. `again`: it counts as newly loaded, because the runners of the newer one are gone.
+-- schedules/config_apply: marks this file as applied. `again`: it counts as newly loaded, because no runner has the newer one.
 UPDATE baton.config_load SET
     applied = (digest = %(digest)s AND revision = %(revision)s),
     first_loaded_at = CASE WHEN %(again)s AND digest = %(digest)s AND revision = %(revision)s

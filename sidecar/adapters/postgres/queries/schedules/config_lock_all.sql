@@ -1,5 +1,5 @@
--- Every schedule of the cluster that a file may touch, held in the order of ids.
--- The definition as text: ten thousand parsed ones would be held in memory at once.
+-- schedules/config_lock_all: locks every schedule that a file may change, in the order of ids.
+-- The definition as text: ten thousand parsed ones would be in memory at once.
 SELECT schedule.id, schedule.group_id, schedule.name, source, definition::text, payload, paused, pause_note, watermark,
     next_tick, next_due_at, missed_total, version, schedule.created_at, changed_at, counted_from, retired_at,
     leader_group.name AS group_name, clock_timestamp() AS now

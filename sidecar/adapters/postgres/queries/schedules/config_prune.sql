@@ -1,4 +1,4 @@
--- Forget files that nobody has any more.
+-- schedules/config_prune: deletes files that no runner has any more.
 DELETE FROM baton.config_load
 WHERE cluster_id = %(cluster_id)s AND NOT applied
   AND seen_at < clock_timestamp() - make_interval(secs => %(keep_seconds)s);

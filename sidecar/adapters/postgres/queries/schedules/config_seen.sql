@@ -1,5 +1,5 @@
--- Note that this file was seen, and since when; the time of the first load orders files of one revision. `anew`: a
--- runner's file was changed to this one, which makes it the newest even if it was there before.
+-- schedules/config_seen: records that a runner has this file; the time of the first load orders files of one revision.
+-- `anew`: a runner's file was changed to this one, so it is the newest even if it existed before.
 INSERT INTO baton.config_load AS l (cluster_id, digest, revision)
 VALUES (%(cluster_id)s, %(digest)s, %(revision)s)
 ON CONFLICT (cluster_id, digest, revision) DO UPDATE SET seen_at = clock_timestamp(),

@@ -1,4 +1,4 @@
--- Make schedules whose names are free. Somebody else may make one of them meanwhile: then it is left alone.
+-- schedules/create: creates schedules. A name that is taken, perhaps just now, is left alone.
 INSERT INTO baton.schedule (cluster_id, group_id, name, source, definition, payload, watermark, next_tick, next_due_at)
 SELECT %(cluster_id)s, new.*
 FROM unnest(%(group_id)s::integer[], %(name)s::text[], %(source)s::text[], %(definition)s::jsonb[], %(payload)s::bytea[],

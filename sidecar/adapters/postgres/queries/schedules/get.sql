@@ -1,4 +1,4 @@
--- One schedule by name, as people and programs see it.
+-- schedules/get: one schedule by name, with its last results.
 SELECT schedule.*, leader_group.name AS group_name, execution.last_success_at, execution.run_count,
     execution.last_error, execution.average_seconds, execution.last_seconds, execution.heartbeat_at,
     schedule.missed_total - coalesce(execution.missed_seen, 0) AS missed_count,

@@ -1,4 +1,4 @@
--- A page of schedules by name, after `after`.
+-- schedules/list: a page of schedules by name, with their last results.
 SELECT schedule.*, leader_group.name AS group_name, execution.last_success_at, execution.run_count,
     execution.last_error, execution.average_seconds, execution.last_seconds, execution.heartbeat_at,
     schedule.missed_total - coalesce(execution.missed_seen, 0) AS missed_count,

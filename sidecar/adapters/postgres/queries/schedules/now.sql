@@ -1,2 +1,2 @@
--- The time that decides what is due.
+-- schedules/now: the database's time, which decides what is due.
 SELECT clock_timestamp() AS now;

@@ -1,5 +1,5 @@
--- No more ticks. The watermark stays; what waits ends as skipped.
--- ORDER BY run.id: a completion locks several runs in this order too, and may hold some that were claimed meanwhile.
+-- schedules/retire: stops a schedule. Its watermark is kept; its queued and waiting runs end as skipped.
+-- ORDER BY run.id: a completion locks several runs in the same order, and may hold some that were claimed meanwhile.
 WITH gone AS (
     UPDATE baton.schedule SET retired_at = clock_timestamp(), next_tick = NULL, next_due_at = NULL,
         watermark = %(watermark)s, version = version + 1, changed_at = clock_timestamp()

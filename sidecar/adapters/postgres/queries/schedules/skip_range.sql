@@ -1,4 +1,4 @@
--- One row for consecutive ticks that are skipped from outside a term: a pause that ended, a changed timing.
+-- schedules/skip_range: one row for consecutive ticks that are skipped outside a term: a pause ended, or the timing changed.
 INSERT INTO baton.run (cluster_id, group_id, kind, name, schedule_id, tick, tick_last, tick_count, state, outcome,
     reason, due_at, finished_at, history)
 VALUES (%(cluster_id)s, %(group_id)s, 'schedule', %(name)s, %(schedule_id)s, %(tick)s, %(tick_last)s, %(tick_count)s,

@@ -1,4 +1,5 @@
--- One run now, beside the ticks. The same request gives the same run.
+-- schedules/trigger: creates one run now. A repeated request finds its run (schedules/triggered). Locking the schedule
+-- writes WAL, so a repeated request waits for the standby too.
 WITH target AS (
     SELECT id, group_id, coalesce(definition ->> 'overlap', 'allow') AS overlap FROM baton.schedule
     WHERE cluster_id = %(cluster_id)s AND name = %(name)s AND retired_at IS NULL

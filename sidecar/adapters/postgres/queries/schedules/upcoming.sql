@@ -1,4 +1,4 @@
--- What the leader of a group has to look at within the next seconds, soonest first.
+-- schedules/upcoming: schedules of a group that are due within the horizon, soonest first.
 SELECT schedule.id, schedule.name, schedule.definition::text, schedule.paused, schedule.watermark,
     schedule.next_due_at, schedule.next_tick, schedule.version, clock.now
 FROM (SELECT clock_timestamp() AS now) AS clock

@@ -1,7 +1,6 @@
--- state/changes: what became visible after one snapshot and up to another, by version.
--- Commits do not become visible in the order of versions, so the snapshots decide; `version > low` only keeps
--- the scan short: a transaction ends long before `low` falls behind it. A page ends early rather than exceed
--- `bytes_max`.
+-- state/changes: changes that became visible after one snapshot and up to another, by version.
+-- Commits do not become visible in the order of versions, so the snapshots decide; `version > low` only keeps the scan
+-- short: a transaction ends long before `low` passes it. A page ends early rather than exceed `bytes_max`.
 WITH page AS (
     SELECT s.key, s.version, s.value, s.updated_at, s.expires_at,
            sum(coalesce(octet_length(s.value), 0) + octet_length(s.key) + 64)

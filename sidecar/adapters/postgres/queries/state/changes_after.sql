@@ -1,7 +1,7 @@
--- state/changes_after: like state/changes, for a watch that resumes after a version instead of a snapshot.
--- Told are all versions above it, and those little below that may have become visible after it did: whoever
--- saw the entry of that version has seen every transaction that had ended when it was written. If that
--- entry is gone or not alone, all of the recent ones are told (again).
+-- state/changes_after: state/changes for a watch that resumes after a version instead of a snapshot.
+-- Returns all versions above it, and the slightly lower ones that may have become visible after it: a client that saw the
+-- entry of that version has seen every transaction that had ended when it was written. If that entry is gone or not
+-- unique, all recent ones are returned (again).
 WITH seen AS MATERIALIZED (
     SELECT CASE WHEN count(*) = 1 THEN min(s.xact_horizon::text::numeric) ELSE 0 END AS horizon,
            CASE WHEN count(*) = 1 THEN min(s.key) END AS key

@@ -1,9 +1,10 @@
--- state/delete: turns an entry that nobody owns into a tombstone; no row if there is none, or another version.
-UPDATE baton.state s
-SET value = NULL, ttl = NULL, expires_at = NULL, updated_at = clock_timestamp(),
-    version = greatest(s.version + 1, baton.unix_microseconds(clock_timestamp())),
-    xact = pg_current_xact_id(), xact_horizon = pg_snapshot_xmin(pg_current_snapshot())
-WHERE s.cluster_id = %(cluster_id)s AND s.key = %(key)s AND s.state_version = 0
-  AND s.value IS NOT NULL AND (s.expires_at IS NULL OR s.expires_at > clock_timestamp())
-  AND (%(expected)s::bigint IS NULL OR s.version = %(expected)s)
-RETURNING s.version, s.updated_at, statement_timestamp() AS as_of
+-- state/delete: deletes an entry that nobody owns; a version of NULL if there is none, or if it has another version.
+-- That answer waits for replication: an earlier attempt of the same caller may have deleted the entry.
+WITH item AS NOT MATERIALIZED (
+    SELECT %(key)s::text AS key, 0 AS state_version, %(expected)s::bigint AS expected
+), gone AS (
+    -- include: delete_state
+)
+SELECT g.version, g.updated_at, statement_timestamp() AS as_of,
+       CASE WHEN g.version IS NULL THEN baton.await_replication_at_commit() END AS awaited
+FROM (VALUES (1)) AS always (one) LEFT JOIN gone g ON true

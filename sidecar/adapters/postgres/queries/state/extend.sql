@@ -1,9 +1,9 @@
--- state/extend: owned state does not expire while it is led: what has a heartbeat within `led_seconds` lives on
--- from now. Not from the heartbeat, which may be seldom, or still be that of the leader before.
--- Only what has aged by some seconds: the sweepers of many pods do not write the same again and again. And only what
--- is still there: a leader may have begun without what has expired, and readers were told that it is gone.
--- SKIP LOCKED: whoever writes an entry just now gives it its time; waiting for it, in another order than a completion
--- of several runs, could deadlock.
+-- state/extend: owned state does not expire while its owner has a leader: entries with a heartbeat within `led_seconds`
+-- expire a full ttl from now. Not from the heartbeat, which may be rare, or still be the previous leader's.
+-- Only entries that have aged by some seconds, so that sweepers of many pods do not write the same again and again. And
+-- only entries that have not expired: a leader may have started without one, and readers saw that it is gone.
+-- SKIP LOCKED: a writer sets the expiry itself; waiting for it, in another order than a completion of several runs, could
+-- deadlock.
 WITH ageing AS MATERIALIZED (
     SELECT s.key, s.state_version
     FROM baton.execution e

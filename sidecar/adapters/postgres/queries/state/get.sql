@@ -1,4 +1,4 @@
--- state/get: what stands under many keys, tombstones included; a state_version of NULL means the newest.
+-- state/get: the entries of many keys, including tombstones; a state_version of NULL means the newest.
 SELECT i.ordinal, s.version, s.updated_at, s.expires_at, statement_timestamp() AS as_of,
        CASE WHEN s.expires_at <= clock_timestamp() THEN NULL ELSE s.value END AS value
 FROM unnest(%(keys)s::text[], %(state_versions)s::integer[]) WITH ORDINALITY AS i (key, state_version, ordinal)

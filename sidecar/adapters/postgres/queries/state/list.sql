@@ -1,5 +1,5 @@
--- state/list: one page of live entries in byte order; it ends early rather than exceed `bytes_max`.
--- Of an owned key the newest state.version is shown.
+-- state/list: a page of live entries in byte order; it ends early rather than exceed `bytes_max`.
+-- Of an owned key the newest state_version is returned.
 SELECT key, version, value, updated_at, expires_at, candidates
 FROM (
     SELECT p.key, p.version, p.value, p.updated_at, p.expires_at, count(*) OVER () AS candidates,

@@ -1,5 +1,5 @@
--- state/load: the owned entry to start from: of the declared state.version, else of the newest one below it.
--- A tombstone counts: state that was deleted or has expired is not replaced by that of an older version.
+-- state/load: the owned entry to start from: of the declared state_version, else of the newest one below it.
+-- A tombstone counts: deleted or expired state is not replaced by the state of an older version.
 SELECT s.state_version, s.version,
        CASE WHEN s.expires_at <= clock_timestamp() THEN NULL ELSE s.value END AS value
 FROM baton.state s

@@ -1,5 +1,5 @@
--- state/prune: forgets tombstones and answered requests that are old enough.
--- A tombstone of an owned key stays while an older state.version is there, which it must not bring back.
+-- state/prune: deletes tombstones and answered requests that are old enough.
+-- A tombstone of an owned key is kept while an older state_version exists, which would become visible again.
 WITH old AS MATERIALIZED (
     SELECT s.key, s.state_version FROM baton.state s
     WHERE s.cluster_id = %(cluster_id)s AND s.value IS NULL

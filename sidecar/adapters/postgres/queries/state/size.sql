@@ -1,4 +1,4 @@
--- state/size: how many live entries begin with a prefix.
+-- state/size: the number of live entries under a prefix.
 SELECT count(*) AS size
 FROM baton.state s
 WHERE s.cluster_id = %(cluster_id)s AND s.key >= %(prefix)s AND s.key < %(prefix_end)s

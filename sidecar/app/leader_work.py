@@ -1,0 +1,112 @@
+"""The work of a leader: turns ticks into runs, executes runs, keeps singletons running."""
+
+import asyncio
+import random
+from dataclasses import dataclass
+
+from sidecar.adapters.clock import boottime
+from sidecar.adapters.grpc_execute import GrpcExecute
+from sidecar.adapters.ping_url import PingUrls
+from sidecar.adapters.postgres.database import Database
+from sidecar.adapters.postgres.heartbeats import Heartbeats
+from sidecar.adapters.postgres.runs import PostgresRuns
+from sidecar.adapters.postgres.schedules import PostgresSchedules
+from sidecar.app.infrastructure import Infrastructure
+from sidecar.app.states import States
+from sidecar.execution.announcer import Announcer
+from sidecar.execution.authority import Authority
+from sidecar.execution.calls import CallPerRun
+from sidecar.execution.pipeline import Executions, Pipeline
+from sidecar.execution.slots import Slots
+from sidecar.health.switch import DeadMansSwitch, Peers
+from sidecar.logs import bound
+from sidecar.model.breaker import Breaker
+from sidecar.scheduling.dispatcher import Dispatcher
+from sidecar.scheduling.retention import AbandonedGroups
+from sidecar.scheduling.ticker import Ticker
+from sidecar.singletons import Singletons
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderWork:
+    database: Database
+    pipeline: Pipeline
+    ticker: Ticker
+    dispatcher: Dispatcher
+    singletons: Singletons
+    switch: DeadMansSwitch
+    pings: PingUrls
+    abandoned_groups: AbandonedGroups
+
+    async def run(self, authority: Authority) -> None:
+        """Do all work of one term; returns when the term has drained."""
+        term = authority.term
+        with bound(group=term.group, epoch=term.epoch):
+            async with self.database.warm(), self.pipeline.open(authority) as executions:
+                await self._work(authority, executions)
+
+    async def _work(self, authority: Authority, executions: Executions) -> None:
+        runs = self.dispatcher.lead(authority, executions)
+        singletons = self.singletons.lead(authority, executions)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.ticker.lead(authority), name="work.ticks")
+            tasks.create_task(runs, name="work.runs")
+            tasks.create_task(singletons, name="work.singletons")
+            tasks.create_task(self.switch.watch(authority), name="work.switch")
+
+
+def build(infrastructure: Infrastructure, states: States, peers: Peers) -> LeaderWork:
+    settings = infrastructure.settings
+    runs = PostgresRuns(infrastructure.database, infrastructure.identity)
+    schedules = PostgresSchedules(infrastructure.database, infrastructure.identity)
+    pings = PingUrls()
+    switch = DeadMansSwitch(
+        Heartbeats(infrastructure.database, infrastructure.identity.now, settings.singletons),
+        heartbeat_seconds=settings.health.heartbeat_seconds,
+        stale_after_seconds=settings.health.stale_after_seconds,
+        app_answers=lambda: infrastructure.watch.status.healthy,
+        peers=peers,
+        clock=boottime,
+        answering_seconds=infrastructure.database.answering_seconds,
+    )
+    execute = GrpcExecute(
+        infrastructure.link,
+        infrastructure.tracer,
+        cluster=settings.cluster,
+        runner_id=infrastructure.runner_id,
+    )
+    pipeline = Pipeline(
+        app=CallPerRun(execute),
+        loader=states.loader,
+        store=runs,
+        announcer=Announcer(states=states.store, pings=pings, health=switch.recorded),
+        breaker=Breaker(settings.breaker.failures, settings.breaker.open_seconds),
+        slots=Slots(settings.run_calls_max),
+        chance=random.random,
+        connect_seconds=settings.app.connect_timeout_seconds,
+    )
+    keep_seconds = settings.history.keep_seconds
+    dispatcher = Dispatcher(
+        runs,
+        infrastructure.hints,
+        boottime=boottime,
+        chance=random.random,
+        keep_seconds=keep_seconds,
+    )
+    ticker = Ticker(
+        schedules,
+        infrastructure.hints,
+        cluster=settings.cluster,
+        queued=dispatcher.wake,
+        changed=switch.changed,
+    )
+    return LeaderWork(
+        database=infrastructure.database,
+        pipeline=pipeline,
+        ticker=ticker,
+        dispatcher=dispatcher,
+        singletons=Singletons(settings.singletons, runs),
+        switch=switch,
+        pings=pings,
+        abandoned_groups=AbandonedGroups(runs, keep_seconds=keep_seconds),
+    )

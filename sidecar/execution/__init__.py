@@ -1,0 +1,1 @@
+"""The one pipeline that executes runs, whatever their kind, and the authority it needs for it."""
