@@ -20,7 +20,7 @@ public class Main {
     app.onLoseLeadership(
         (cluster, reason) -> System.out.println("no longer leading " + cluster.group()));
 
-    // When it runs is said in the sidecar's configuration.
+    // The sidecar's configuration says when it runs.
     app.schedule("daily-cleanup", context -> {
       Cleanup cleanup = context.payload(Cleanup.class);
       Runs state = context.state(Runs.class, new Runs(0));
@@ -37,7 +37,7 @@ public class Main {
       return Result.done();
     });
 
-    // One in the whole cluster.
+    // One instance in the whole cluster.
     app.singleton("coordinator", context -> {
       long count = context.state(Count.class, new Count(0)).count();
       while (!context.isDraining()) {
