@@ -120,9 +120,9 @@ type ClusterContext struct {
 	// The fencing token of the term, strictly increasing per group. Hand it to other systems that can
 	// refuse older ones. 0 only as described at OnLoseLeadership.
 	Epoch uint64 `protobuf:"varint,5,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	// With Execute `singleton` or `schedule` (also for a trigger); otherwise empty.
+	// With Execute `singleton`, `schedule` (also for a trigger) or `job`; otherwise empty.
 	EntityType string `protobuf:"bytes,6,opt,name=entity_type,json=entityType,proto3" json:"entity_type,omitempty"`
-	// With Execute the name of the singleton or schedule; otherwise empty.
+	// With Execute the name of the singleton or schedule, or the key of the job; otherwise empty.
 	EntityId      string `protobuf:"bytes,7,opt,name=entity_id,json=entityId,proto3" json:"entity_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -444,7 +444,12 @@ type ExecuteRequest struct {
 	// The steps stored by earlier attempts of this run, in the order they were stored.
 	Checkpoints []*Checkpoint `protobuf:"bytes,13,rep,name=checkpoints,proto3" json:"checkpoints,omitempty"`
 	// Statistics of earlier runs of this singleton or schedule.
-	Metadata      *ExecutionMetadata `protobuf:"bytes,14,opt,name=metadata,proto3" json:"metadata,omitempty"`
+	Metadata *ExecutionMetadata `protobuf:"bytes,14,opt,name=metadata,proto3" json:"metadata,omitempty"`
+	// The W3C trace context of this call, if tracing is on. On a stream it is here; with a callback it is in the
+	// metadata of the call as well.
+	Traceparent string `protobuf:"bytes,15,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
+	// Only with kind JOB.
+	Job           *JobContext `protobuf:"bytes,16,opt,name=job,proto3" json:"job,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -577,6 +582,121 @@ func (x *ExecuteRequest) GetMetadata() *ExecutionMetadata {
 	return nil
 }
 
+func (x *ExecuteRequest) GetTraceparent() string {
+	if x != nil {
+		return x.Traceparent
+	}
+	return ""
+}
+
+func (x *ExecuteRequest) GetJob() *JobContext {
+	if x != nil {
+		return x.Job
+	}
+	return nil
+}
+
+// What a handler of a job may want to know about it.
+type JobContext struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The queue.
+	Queue string `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	// The key; empty: none. Jobs with the same name and key run one at a time and share the state
+	// `job-state:<name>/<key>`.
+	Key string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	// The priority, 1 (critical) to 4 (low).
+	Priority JobPriority `protobuf:"varint,3,opt,name=priority,proto3,enum=baton.v1.JobPriority" json:"priority,omitempty"`
+	// The labels that the job was submitted with.
+	Labels map[string]string `protobuf:"bytes,4,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// The batch; empty: none.
+	Batch string `protobuf:"bytes,5,opt,name=batch,proto3" json:"batch,omitempty"`
+	// When the job was submitted.
+	SubmittedAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=submitted_at,json=submittedAt,proto3" json:"submitted_at,omitempty"`
+	// How often the job was taken back from a pod that died or lost its lease.
+	Rescues       uint32 `protobuf:"varint,7,opt,name=rescues,proto3" json:"rescues,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JobContext) Reset() {
+	*x = JobContext{}
+	mi := &file_baton_v1_callback_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JobContext) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JobContext) ProtoMessage() {}
+
+func (x *JobContext) ProtoReflect() protoreflect.Message {
+	mi := &file_baton_v1_callback_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JobContext.ProtoReflect.Descriptor instead.
+func (*JobContext) Descriptor() ([]byte, []int) {
+	return file_baton_v1_callback_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *JobContext) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *JobContext) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *JobContext) GetPriority() JobPriority {
+	if x != nil {
+		return x.Priority
+	}
+	return JobPriority_JOB_PRIORITY_UNSPECIFIED
+}
+
+func (x *JobContext) GetLabels() map[string]string {
+	if x != nil {
+		return x.Labels
+	}
+	return nil
+}
+
+func (x *JobContext) GetBatch() string {
+	if x != nil {
+		return x.Batch
+	}
+	return ""
+}
+
+func (x *JobContext) GetSubmittedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.SubmittedAt
+	}
+	return nil
+}
+
+func (x *JobContext) GetRescues() uint32 {
+	if x != nil {
+		return x.Rescues
+	}
+	return 0
+}
+
 // Response of AppCallback.Execute. State and outcome are committed in one transaction.
 type ExecuteResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -587,6 +707,7 @@ type ExecuteResponse struct {
 	//	*ExecuteResponse_Succeeded
 	//	*ExecuteResponse_Failed
 	//	*ExecuteResponse_Skipped
+	//	*ExecuteResponse_Snoozed
 	Outcome       isExecuteResponse_Outcome `protobuf_oneof:"outcome"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -594,7 +715,7 @@ type ExecuteResponse struct {
 
 func (x *ExecuteResponse) Reset() {
 	*x = ExecuteResponse{}
-	mi := &file_baton_v1_callback_proto_msgTypes[6]
+	mi := &file_baton_v1_callback_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -606,7 +727,7 @@ func (x *ExecuteResponse) String() string {
 func (*ExecuteResponse) ProtoMessage() {}
 
 func (x *ExecuteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_baton_v1_callback_proto_msgTypes[6]
+	mi := &file_baton_v1_callback_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -619,7 +740,7 @@ func (x *ExecuteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteResponse.ProtoReflect.Descriptor instead.
 func (*ExecuteResponse) Descriptor() ([]byte, []int) {
-	return file_baton_v1_callback_proto_rawDescGZIP(), []int{6}
+	return file_baton_v1_callback_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ExecuteResponse) GetOutcome() isExecuteResponse_Outcome {
@@ -656,6 +777,15 @@ func (x *ExecuteResponse) GetSkipped() *Skipped {
 	return nil
 }
 
+func (x *ExecuteResponse) GetSnoozed() *Snoozed {
+	if x != nil {
+		if x, ok := x.Outcome.(*ExecuteResponse_Snoozed); ok {
+			return x.Snoozed
+		}
+	}
+	return nil
+}
+
 type isExecuteResponse_Outcome interface {
 	isExecuteResponse_Outcome()
 }
@@ -675,11 +805,18 @@ type ExecuteResponse_Skipped struct {
 	Skipped *Skipped `protobuf:"bytes,3,opt,name=skipped,proto3,oneof"`
 }
 
+type ExecuteResponse_Snoozed struct {
+	// Only for a job: deliver it again later. Uses no retry.
+	Snoozed *Snoozed `protobuf:"bytes,4,opt,name=snoozed,proto3,oneof"`
+}
+
 func (*ExecuteResponse_Succeeded) isExecuteResponse_Outcome() {}
 
 func (*ExecuteResponse_Failed) isExecuteResponse_Outcome() {}
 
 func (*ExecuteResponse_Skipped) isExecuteResponse_Outcome() {}
+
+func (*ExecuteResponse_Snoozed) isExecuteResponse_Outcome() {}
 
 // The attempt succeeded.
 type Succeeded struct {
@@ -687,14 +824,16 @@ type Succeeded struct {
 	// Kept with the run, readable by Runs.Get; at most 256 KiB.
 	Result []byte `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
 	// The new owned state, at most 1 MiB. Unset: unchanged. Set and empty: it becomes empty.
-	State         []byte `protobuf:"bytes,2,opt,name=state,proto3,oneof" json:"state,omitempty"`
+	State []byte `protobuf:"bytes,2,opt,name=state,proto3,oneof" json:"state,omitempty"`
+	// Jobs to submit in the same transaction as the outcome, at most 100.
+	Jobs          []*JobSpec `protobuf:"bytes,3,rep,name=jobs,proto3" json:"jobs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Succeeded) Reset() {
 	*x = Succeeded{}
-	mi := &file_baton_v1_callback_proto_msgTypes[7]
+	mi := &file_baton_v1_callback_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -706,7 +845,7 @@ func (x *Succeeded) String() string {
 func (*Succeeded) ProtoMessage() {}
 
 func (x *Succeeded) ProtoReflect() protoreflect.Message {
-	mi := &file_baton_v1_callback_proto_msgTypes[7]
+	mi := &file_baton_v1_callback_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -719,7 +858,7 @@ func (x *Succeeded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Succeeded.ProtoReflect.Descriptor instead.
 func (*Succeeded) Descriptor() ([]byte, []int) {
-	return file_baton_v1_callback_proto_rawDescGZIP(), []int{7}
+	return file_baton_v1_callback_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Succeeded) GetResult() []byte {
@@ -735,6 +874,109 @@ func (x *Succeeded) GetState() []byte {
 	}
 	return nil
 }
+
+func (x *Succeeded) GetJobs() []*JobSpec {
+	if x != nil {
+		return x.Jobs
+	}
+	return nil
+}
+
+// The job is delivered again later.
+type Snoozed struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// When.
+	//
+	// Types that are valid to be assigned to Until:
+	//
+	//	*Snoozed_At
+	//	*Snoozed_After
+	Until isSnoozed_Until `protobuf_oneof:"until"`
+	// The new owned state. Unset: unchanged.
+	State         []byte `protobuf:"bytes,3,opt,name=state,proto3,oneof" json:"state,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Snoozed) Reset() {
+	*x = Snoozed{}
+	mi := &file_baton_v1_callback_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Snoozed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Snoozed) ProtoMessage() {}
+
+func (x *Snoozed) ProtoReflect() protoreflect.Message {
+	mi := &file_baton_v1_callback_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Snoozed.ProtoReflect.Descriptor instead.
+func (*Snoozed) Descriptor() ([]byte, []int) {
+	return file_baton_v1_callback_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Snoozed) GetUntil() isSnoozed_Until {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
+func (x *Snoozed) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		if x, ok := x.Until.(*Snoozed_At); ok {
+			return x.At
+		}
+	}
+	return nil
+}
+
+func (x *Snoozed) GetAfter() *durationpb.Duration {
+	if x != nil {
+		if x, ok := x.Until.(*Snoozed_After); ok {
+			return x.After
+		}
+	}
+	return nil
+}
+
+func (x *Snoozed) GetState() []byte {
+	if x != nil {
+		return x.State
+	}
+	return nil
+}
+
+type isSnoozed_Until interface {
+	isSnoozed_Until()
+}
+
+type Snoozed_At struct {
+	// At this time.
+	At *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=at,proto3,oneof"`
+}
+
+type Snoozed_After struct {
+	// After this time has passed.
+	After *durationpb.Duration `protobuf:"bytes,2,opt,name=after,proto3,oneof"`
+}
+
+func (*Snoozed_At) isSnoozed_Until() {}
+
+func (*Snoozed_After) isSnoozed_Until() {}
 
 // The attempt failed.
 type Failed struct {
@@ -755,7 +997,7 @@ type Failed struct {
 
 func (x *Failed) Reset() {
 	*x = Failed{}
-	mi := &file_baton_v1_callback_proto_msgTypes[8]
+	mi := &file_baton_v1_callback_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -767,7 +1009,7 @@ func (x *Failed) String() string {
 func (*Failed) ProtoMessage() {}
 
 func (x *Failed) ProtoReflect() protoreflect.Message {
-	mi := &file_baton_v1_callback_proto_msgTypes[8]
+	mi := &file_baton_v1_callback_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -780,7 +1022,7 @@ func (x *Failed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failed.ProtoReflect.Descriptor instead.
 func (*Failed) Descriptor() ([]byte, []int) {
-	return file_baton_v1_callback_proto_rawDescGZIP(), []int{8}
+	return file_baton_v1_callback_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Failed) GetMessage() string {
@@ -829,7 +1071,7 @@ type Skipped struct {
 
 func (x *Skipped) Reset() {
 	*x = Skipped{}
-	mi := &file_baton_v1_callback_proto_msgTypes[9]
+	mi := &file_baton_v1_callback_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -841,7 +1083,7 @@ func (x *Skipped) String() string {
 func (*Skipped) ProtoMessage() {}
 
 func (x *Skipped) ProtoReflect() protoreflect.Message {
-	mi := &file_baton_v1_callback_proto_msgTypes[9]
+	mi := &file_baton_v1_callback_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -854,7 +1096,7 @@ func (x *Skipped) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Skipped.ProtoReflect.Descriptor instead.
 func (*Skipped) Descriptor() ([]byte, []int) {
-	return file_baton_v1_callback_proto_rawDescGZIP(), []int{9}
+	return file_baton_v1_callback_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Skipped) GetReason() string {
@@ -868,7 +1110,7 @@ var File_baton_v1_callback_proto protoreflect.FileDescriptor
 
 const file_baton_v1_callback_proto_rawDesc = "" +
 	"\n" +
-	"\x17baton/v1/callback.proto\x12\bbaton.v1\x1a\x13baton/v1/runs.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xce\x01\n" +
+	"\x17baton/v1/callback.proto\x12\bbaton.v1\x1a\x18baton/v1/job_types.proto\x1a\x13baton/v1/runs.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xce\x01\n" +
 	"\x0eClusterContext\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x1b\n" +
 	"\trunner_id\x18\x02 \x01(\tR\brunnerId\x12\x14\n" +
@@ -888,7 +1130,7 @@ const file_baton_v1_callback_proto_rawDesc = "" +
 	"\acontext\x18\x01 \x01(\v2\x18.baton.v1.ClusterContextR\acontext\x12,\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x14.baton.v1.LossReasonR\x06reason\x126\n" +
 	"\bdeadline\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\"\x1a\n" +
-	"\x18OnLoseLeadershipResponse\"\xb9\x04\n" +
+	"\x18OnLoseLeadershipResponse\"\x83\x05\n" +
 	"\x0eExecuteRequest\x122\n" +
 	"\acontext\x18\x01 \x01(\v2\x18.baton.v1.ClusterContextR\acontext\x12\x15\n" +
 	"\x06run_id\x18\x02 \x01(\x04R\x05runId\x12%\n" +
@@ -904,15 +1146,37 @@ const file_baton_v1_callback_proto_rawDesc = "" +
 	"\x05state\x18\v \x01(\fR\x05state\x12#\n" +
 	"\rstate_version\x18\f \x01(\rR\fstateVersion\x126\n" +
 	"\vcheckpoints\x18\r \x03(\v2\x14.baton.v1.CheckpointR\vcheckpoints\x127\n" +
-	"\bmetadata\x18\x0e \x01(\v2\x1b.baton.v1.ExecutionMetadataR\bmetadata\"\xac\x01\n" +
+	"\bmetadata\x18\x0e \x01(\v2\x1b.baton.v1.ExecutionMetadataR\bmetadata\x12 \n" +
+	"\vtraceparent\x18\x0f \x01(\tR\vtraceparent\x12&\n" +
+	"\x03job\x18\x10 \x01(\v2\x14.baton.v1.JobContextR\x03job\"\xcb\x02\n" +
+	"\n" +
+	"JobContext\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x10\n" +
+	"\x03key\x18\x02 \x01(\tR\x03key\x121\n" +
+	"\bpriority\x18\x03 \x01(\x0e2\x15.baton.v1.JobPriorityR\bpriority\x128\n" +
+	"\x06labels\x18\x04 \x03(\v2 .baton.v1.JobContext.LabelsEntryR\x06labels\x12\x14\n" +
+	"\x05batch\x18\x05 \x01(\tR\x05batch\x12=\n" +
+	"\fsubmitted_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\vsubmittedAt\x12\x18\n" +
+	"\arescues\x18\a \x01(\rR\arescues\x1a9\n" +
+	"\vLabelsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xdb\x01\n" +
 	"\x0fExecuteResponse\x123\n" +
 	"\tsucceeded\x18\x01 \x01(\v2\x13.baton.v1.SucceededH\x00R\tsucceeded\x12*\n" +
 	"\x06failed\x18\x02 \x01(\v2\x10.baton.v1.FailedH\x00R\x06failed\x12-\n" +
-	"\askipped\x18\x03 \x01(\v2\x11.baton.v1.SkippedH\x00R\askippedB\t\n" +
-	"\aoutcome\"H\n" +
+	"\askipped\x18\x03 \x01(\v2\x11.baton.v1.SkippedH\x00R\askipped\x12-\n" +
+	"\asnoozed\x18\x04 \x01(\v2\x11.baton.v1.SnoozedH\x00R\asnoozedB\t\n" +
+	"\aoutcome\"o\n" +
 	"\tSucceeded\x12\x16\n" +
 	"\x06result\x18\x01 \x01(\fR\x06result\x12\x19\n" +
-	"\x05state\x18\x02 \x01(\fH\x00R\x05state\x88\x01\x01B\b\n" +
+	"\x05state\x18\x02 \x01(\fH\x00R\x05state\x88\x01\x01\x12%\n" +
+	"\x04jobs\x18\x03 \x03(\v2\x11.baton.v1.JobSpecR\x04jobsB\b\n" +
+	"\x06_state\"\x98\x01\n" +
+	"\aSnoozed\x12,\n" +
+	"\x02at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampH\x00R\x02at\x121\n" +
+	"\x05after\x18\x02 \x01(\v2\x19.google.protobuf.DurationH\x00R\x05after\x12\x19\n" +
+	"\x05state\x18\x03 \x01(\fH\x01R\x05state\x88\x01\x01B\a\n" +
+	"\x05untilB\b\n" +
 	"\x06_state\"\xb5\x01\n" +
 	"\x06Failed\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\x12\x12\n" +
@@ -952,7 +1216,7 @@ func file_baton_v1_callback_proto_rawDescGZIP() []byte {
 }
 
 var file_baton_v1_callback_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_baton_v1_callback_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_baton_v1_callback_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_baton_v1_callback_proto_goTypes = []any{
 	(LossReason)(0),                  // 0: baton.v1.LossReason
 	(*ClusterContext)(nil),           // 1: baton.v1.ClusterContext
@@ -961,44 +1225,57 @@ var file_baton_v1_callback_proto_goTypes = []any{
 	(*OnLoseLeadershipRequest)(nil),  // 4: baton.v1.OnLoseLeadershipRequest
 	(*OnLoseLeadershipResponse)(nil), // 5: baton.v1.OnLoseLeadershipResponse
 	(*ExecuteRequest)(nil),           // 6: baton.v1.ExecuteRequest
-	(*ExecuteResponse)(nil),          // 7: baton.v1.ExecuteResponse
-	(*Succeeded)(nil),                // 8: baton.v1.Succeeded
-	(*Failed)(nil),                   // 9: baton.v1.Failed
-	(*Skipped)(nil),                  // 10: baton.v1.Skipped
-	(*durationpb.Duration)(nil),      // 11: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),    // 12: google.protobuf.Timestamp
-	(RunKind)(0),                     // 13: baton.v1.RunKind
-	(*Checkpoint)(nil),               // 14: baton.v1.Checkpoint
-	(*ExecutionMetadata)(nil),        // 15: baton.v1.ExecutionMetadata
+	(*JobContext)(nil),               // 7: baton.v1.JobContext
+	(*ExecuteResponse)(nil),          // 8: baton.v1.ExecuteResponse
+	(*Succeeded)(nil),                // 9: baton.v1.Succeeded
+	(*Snoozed)(nil),                  // 10: baton.v1.Snoozed
+	(*Failed)(nil),                   // 11: baton.v1.Failed
+	(*Skipped)(nil),                  // 12: baton.v1.Skipped
+	nil,                              // 13: baton.v1.JobContext.LabelsEntry
+	(*durationpb.Duration)(nil),      // 14: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),    // 15: google.protobuf.Timestamp
+	(RunKind)(0),                     // 16: baton.v1.RunKind
+	(*Checkpoint)(nil),               // 17: baton.v1.Checkpoint
+	(*ExecutionMetadata)(nil),        // 18: baton.v1.ExecutionMetadata
+	(JobPriority)(0),                 // 19: baton.v1.JobPriority
+	(*JobSpec)(nil),                  // 20: baton.v1.JobSpec
 }
 var file_baton_v1_callback_proto_depIdxs = []int32{
 	1,  // 0: baton.v1.OnBecomeLeaderRequest.context:type_name -> baton.v1.ClusterContext
-	11, // 1: baton.v1.OnBecomeLeaderRequest.trusted_for:type_name -> google.protobuf.Duration
-	11, // 2: baton.v1.OnBecomeLeaderRequest.trusted_until_boottime:type_name -> google.protobuf.Duration
+	14, // 1: baton.v1.OnBecomeLeaderRequest.trusted_for:type_name -> google.protobuf.Duration
+	14, // 2: baton.v1.OnBecomeLeaderRequest.trusted_until_boottime:type_name -> google.protobuf.Duration
 	1,  // 3: baton.v1.OnLoseLeadershipRequest.context:type_name -> baton.v1.ClusterContext
 	0,  // 4: baton.v1.OnLoseLeadershipRequest.reason:type_name -> baton.v1.LossReason
-	12, // 5: baton.v1.OnLoseLeadershipRequest.deadline:type_name -> google.protobuf.Timestamp
+	15, // 5: baton.v1.OnLoseLeadershipRequest.deadline:type_name -> google.protobuf.Timestamp
 	1,  // 6: baton.v1.ExecuteRequest.context:type_name -> baton.v1.ClusterContext
-	13, // 7: baton.v1.ExecuteRequest.kind:type_name -> baton.v1.RunKind
-	12, // 8: baton.v1.ExecuteRequest.scheduled_at:type_name -> google.protobuf.Timestamp
-	12, // 9: baton.v1.ExecuteRequest.deadline:type_name -> google.protobuf.Timestamp
-	14, // 10: baton.v1.ExecuteRequest.checkpoints:type_name -> baton.v1.Checkpoint
-	15, // 11: baton.v1.ExecuteRequest.metadata:type_name -> baton.v1.ExecutionMetadata
-	8,  // 12: baton.v1.ExecuteResponse.succeeded:type_name -> baton.v1.Succeeded
-	9,  // 13: baton.v1.ExecuteResponse.failed:type_name -> baton.v1.Failed
-	10, // 14: baton.v1.ExecuteResponse.skipped:type_name -> baton.v1.Skipped
-	11, // 15: baton.v1.Failed.retry_after:type_name -> google.protobuf.Duration
-	2,  // 16: baton.v1.AppCallback.OnBecomeLeader:input_type -> baton.v1.OnBecomeLeaderRequest
-	4,  // 17: baton.v1.AppCallback.OnLoseLeadership:input_type -> baton.v1.OnLoseLeadershipRequest
-	6,  // 18: baton.v1.AppCallback.Execute:input_type -> baton.v1.ExecuteRequest
-	3,  // 19: baton.v1.AppCallback.OnBecomeLeader:output_type -> baton.v1.OnBecomeLeaderResponse
-	5,  // 20: baton.v1.AppCallback.OnLoseLeadership:output_type -> baton.v1.OnLoseLeadershipResponse
-	7,  // 21: baton.v1.AppCallback.Execute:output_type -> baton.v1.ExecuteResponse
-	19, // [19:22] is the sub-list for method output_type
-	16, // [16:19] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	16, // 7: baton.v1.ExecuteRequest.kind:type_name -> baton.v1.RunKind
+	15, // 8: baton.v1.ExecuteRequest.scheduled_at:type_name -> google.protobuf.Timestamp
+	15, // 9: baton.v1.ExecuteRequest.deadline:type_name -> google.protobuf.Timestamp
+	17, // 10: baton.v1.ExecuteRequest.checkpoints:type_name -> baton.v1.Checkpoint
+	18, // 11: baton.v1.ExecuteRequest.metadata:type_name -> baton.v1.ExecutionMetadata
+	7,  // 12: baton.v1.ExecuteRequest.job:type_name -> baton.v1.JobContext
+	19, // 13: baton.v1.JobContext.priority:type_name -> baton.v1.JobPriority
+	13, // 14: baton.v1.JobContext.labels:type_name -> baton.v1.JobContext.LabelsEntry
+	15, // 15: baton.v1.JobContext.submitted_at:type_name -> google.protobuf.Timestamp
+	9,  // 16: baton.v1.ExecuteResponse.succeeded:type_name -> baton.v1.Succeeded
+	11, // 17: baton.v1.ExecuteResponse.failed:type_name -> baton.v1.Failed
+	12, // 18: baton.v1.ExecuteResponse.skipped:type_name -> baton.v1.Skipped
+	10, // 19: baton.v1.ExecuteResponse.snoozed:type_name -> baton.v1.Snoozed
+	20, // 20: baton.v1.Succeeded.jobs:type_name -> baton.v1.JobSpec
+	15, // 21: baton.v1.Snoozed.at:type_name -> google.protobuf.Timestamp
+	14, // 22: baton.v1.Snoozed.after:type_name -> google.protobuf.Duration
+	14, // 23: baton.v1.Failed.retry_after:type_name -> google.protobuf.Duration
+	2,  // 24: baton.v1.AppCallback.OnBecomeLeader:input_type -> baton.v1.OnBecomeLeaderRequest
+	4,  // 25: baton.v1.AppCallback.OnLoseLeadership:input_type -> baton.v1.OnLoseLeadershipRequest
+	6,  // 26: baton.v1.AppCallback.Execute:input_type -> baton.v1.ExecuteRequest
+	3,  // 27: baton.v1.AppCallback.OnBecomeLeader:output_type -> baton.v1.OnBecomeLeaderResponse
+	5,  // 28: baton.v1.AppCallback.OnLoseLeadership:output_type -> baton.v1.OnLoseLeadershipResponse
+	8,  // 29: baton.v1.AppCallback.Execute:output_type -> baton.v1.ExecuteResponse
+	27, // [27:30] is the sub-list for method output_type
+	24, // [24:27] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_baton_v1_callback_proto_init() }
@@ -1006,21 +1283,27 @@ func file_baton_v1_callback_proto_init() {
 	if File_baton_v1_callback_proto != nil {
 		return
 	}
+	file_baton_v1_job_types_proto_init()
 	file_baton_v1_runs_proto_init()
-	file_baton_v1_callback_proto_msgTypes[6].OneofWrappers = []any{
+	file_baton_v1_callback_proto_msgTypes[7].OneofWrappers = []any{
 		(*ExecuteResponse_Succeeded)(nil),
 		(*ExecuteResponse_Failed)(nil),
 		(*ExecuteResponse_Skipped)(nil),
+		(*ExecuteResponse_Snoozed)(nil),
 	}
-	file_baton_v1_callback_proto_msgTypes[7].OneofWrappers = []any{}
 	file_baton_v1_callback_proto_msgTypes[8].OneofWrappers = []any{}
+	file_baton_v1_callback_proto_msgTypes[9].OneofWrappers = []any{
+		(*Snoozed_At)(nil),
+		(*Snoozed_After)(nil),
+	}
+	file_baton_v1_callback_proto_msgTypes[10].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_baton_v1_callback_proto_rawDesc), len(file_baton_v1_callback_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   10,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

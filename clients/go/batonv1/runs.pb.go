@@ -50,7 +50,7 @@ const (
 type RunKind int32
 
 const (
-	// Never sent. (4 is reserved for jobs, which do not exist yet.)
+	// Never sent.
 	RunKind_RUN_KIND_UNSPECIFIED RunKind = 0
 	// An execution of a singleton: its Execute stays open for as long as the term lasts.
 	RunKind_RUN_KIND_SINGLETON RunKind = 1
@@ -58,6 +58,9 @@ const (
 	RunKind_RUN_KIND_SCHEDULE RunKind = 2
 	// Created by Schedules.Trigger.
 	RunKind_RUN_KIND_TRIGGER RunKind = 3
+	// A job. `context.group` is empty, `context.is_leader` is false, and `context.epoch` is the fencing token of
+	// this pod's worker lease.
+	RunKind_RUN_KIND_JOB RunKind = 4
 )
 
 // Enum value maps for RunKind.
@@ -67,12 +70,14 @@ var (
 		1: "RUN_KIND_SINGLETON",
 		2: "RUN_KIND_SCHEDULE",
 		3: "RUN_KIND_TRIGGER",
+		4: "RUN_KIND_JOB",
 	}
 	RunKind_value = map[string]int32{
 		"RUN_KIND_UNSPECIFIED": 0,
 		"RUN_KIND_SINGLETON":   1,
 		"RUN_KIND_SCHEDULE":    2,
 		"RUN_KIND_TRIGGER":     3,
+		"RUN_KIND_JOB":         4,
 	}
 )
 
@@ -244,6 +249,8 @@ const (
 	SkipReason_SKIP_REASON_OPERATOR SkipReason = 5
 	// The app answered `skipped`.
 	SkipReason_SKIP_REASON_APP_DECLINED SkipReason = 6
+	// Only for a job: it was not started before `expires_at`.
+	SkipReason_SKIP_REASON_EXPIRED SkipReason = 7
 )
 
 // Enum value maps for SkipReason.
@@ -256,6 +263,7 @@ var (
 		4: "SKIP_REASON_PAUSED",
 		5: "SKIP_REASON_OPERATOR",
 		6: "SKIP_REASON_APP_DECLINED",
+		7: "SKIP_REASON_EXPIRED",
 	}
 	SkipReason_value = map[string]int32{
 		"SKIP_REASON_UNSPECIFIED":  0,
@@ -265,6 +273,7 @@ var (
 		"SKIP_REASON_PAUSED":       4,
 		"SKIP_REASON_OPERATOR":     5,
 		"SKIP_REASON_APP_DECLINED": 6,
+		"SKIP_REASON_EXPIRED":      7,
 	}
 )
 
@@ -1587,12 +1596,13 @@ const file_baton_v1_runs_proto_rawDesc = "" +
 	"\t_progressB\n" +
 	"\n" +
 	"\b_message\"\x17\n" +
-	"\x15RunsHeartbeatResponse*|\n" +
+	"\x15RunsHeartbeatResponse*z\n" +
 	"\aRunKind\x12\x18\n" +
 	"\x14RUN_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12RUN_KIND_SINGLETON\x10\x01\x12\x15\n" +
 	"\x11RUN_KIND_SCHEDULE\x10\x02\x12\x14\n" +
-	"\x10RUN_KIND_TRIGGER\x10\x03\"\x04\b\x04\x10\x04*\fRUN_KIND_JOB*~\n" +
+	"\x10RUN_KIND_TRIGGER\x10\x03\x12\x10\n" +
+	"\fRUN_KIND_JOB\x10\x04*~\n" +
 	"\bRunState\x12\x19\n" +
 	"\x15RUN_STATE_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10RUN_STATE_QUEUED\x10\x01\x12\x15\n" +
@@ -1603,7 +1613,7 @@ const file_baton_v1_runs_proto_rawDesc = "" +
 	"\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11OUTCOME_SUCCEEDED\x10\x01\x12\x12\n" +
 	"\x0eOUTCOME_FAILED\x10\x02\x12\x13\n" +
-	"\x0fOUTCOME_SKIPPED\x10\x03*\xc6\x01\n" +
+	"\x0fOUTCOME_SKIPPED\x10\x03*\xdf\x01\n" +
 	"\n" +
 	"SkipReason\x12\x1b\n" +
 	"\x17SKIP_REASON_UNSPECIFIED\x10\x00\x12\x17\n" +
@@ -1612,7 +1622,8 @@ const file_baton_v1_runs_proto_rawDesc = "" +
 	"\x13SKIP_REASON_OVERLAP\x10\x03\x12\x16\n" +
 	"\x12SKIP_REASON_PAUSED\x10\x04\x12\x18\n" +
 	"\x14SKIP_REASON_OPERATOR\x10\x05\x12\x1c\n" +
-	"\x18SKIP_REASON_APP_DECLINED\x10\x062\xa7\x03\n" +
+	"\x18SKIP_REASON_APP_DECLINED\x10\x06\x12\x17\n" +
+	"\x13SKIP_REASON_EXPIRED\x10\a2\xa7\x03\n" +
 	"\x04Runs\x12:\n" +
 	"\x03Get\x12\x18.baton.v1.RunsGetRequest\x1a\x19.baton.v1.RunsGetResponse\x12=\n" +
 	"\x04List\x12\x19.baton.v1.RunsListRequest\x1a\x1a.baton.v1.RunsListResponse\x12C\n" +

@@ -155,6 +155,8 @@ const (
 	ScheduleSource_SCHEDULE_SOURCE_CONFIG ScheduleSource = 1
 	// Schedules.Create.
 	ScheduleSource_SCHEDULE_SOURCE_API ScheduleSource = 2
+	// Declared in the app's code and sent when it attached (stream.proto).
+	ScheduleSource_SCHEDULE_SOURCE_CODE ScheduleSource = 3
 )
 
 // Enum value maps for ScheduleSource.
@@ -163,11 +165,13 @@ var (
 		0: "SCHEDULE_SOURCE_UNSPECIFIED",
 		1: "SCHEDULE_SOURCE_CONFIG",
 		2: "SCHEDULE_SOURCE_API",
+		3: "SCHEDULE_SOURCE_CODE",
 	}
 	ScheduleSource_value = map[string]int32{
 		"SCHEDULE_SOURCE_UNSPECIFIED": 0,
 		"SCHEDULE_SOURCE_CONFIG":      1,
 		"SCHEDULE_SOURCE_API":         2,
+		"SCHEDULE_SOURCE_CODE":        3,
 	}
 )
 
@@ -1790,11 +1794,12 @@ const file_baton_v1_schedules_proto_rawDesc = "" +
 	"\rOVERLAP_ALLOW\x10\x01\x12\x10\n" +
 	"\fOVERLAP_SKIP\x10\x02\x12\x11\n" +
 	"\rOVERLAP_QUEUE\x10\x03\x12\x13\n" +
-	"\x0fOVERLAP_REPLACE\x10\x04*f\n" +
+	"\x0fOVERLAP_REPLACE\x10\x04*\x80\x01\n" +
 	"\x0eScheduleSource\x12\x1f\n" +
 	"\x1bSCHEDULE_SOURCE_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16SCHEDULE_SOURCE_CONFIG\x10\x01\x12\x17\n" +
-	"\x13SCHEDULE_SOURCE_API\x10\x022\x9b\x06\n" +
+	"\x13SCHEDULE_SOURCE_API\x10\x02\x12\x18\n" +
+	"\x14SCHEDULE_SOURCE_CODE\x10\x032\x9b\x06\n" +
 	"\tSchedules\x12M\n" +
 	"\x06Create\x12 .baton.v1.SchedulesCreateRequest\x1a!.baton.v1.SchedulesCreateResponse\x12D\n" +
 	"\x03Get\x12\x1d.baton.v1.SchedulesGetRequest\x1a\x1e.baton.v1.SchedulesGetResponse\x12G\n" +

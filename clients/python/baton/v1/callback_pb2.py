@@ -22,12 +22,13 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from . import job_types_pb2 as baton_dot_v1_dot_job__types__pb2
 from . import runs_pb2 as baton_dot_v1_dot_runs__pb2
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17\x62\x61ton/v1/callback.proto\x12\x08\x62\x61ton.v1\x1a\x13\x62\x61ton/v1/runs.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8d\x01\n\x0e\x43lusterContext\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\x11\n\trunner_id\x18\x02 \x01(\t\x12\r\n\x05group\x18\x03 \x01(\t\x12\x11\n\tis_leader\x18\x04 \x01(\x08\x12\r\n\x05\x65poch\x18\x05 \x01(\x04\x12\x13\n\x0b\x65ntity_type\x18\x06 \x01(\t\x12\x11\n\tentity_id\x18\x07 \x01(\t\"\xad\x01\n\x15OnBecomeLeaderRequest\x12)\n\x07\x63ontext\x18\x01 \x01(\x0b\x32\x18.baton.v1.ClusterContext\x12.\n\x0btrusted_for\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x39\n\x16trusted_until_boottime\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\"\x18\n\x16OnBecomeLeaderResponse\"\x98\x01\n\x17OnLoseLeadershipRequest\x12)\n\x07\x63ontext\x18\x01 \x01(\x0b\x32\x18.baton.v1.ClusterContext\x12$\n\x06reason\x18\x02 \x01(\x0e\x32\x14.baton.v1.LossReason\x12,\n\x08\x64\x65\x61\x64line\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x1a\n\x18OnLoseLeadershipResponse\"\xab\x03\n\x0e\x45xecuteRequest\x12)\n\x07\x63ontext\x18\x01 \x01(\x0b\x32\x18.baton.v1.ClusterContext\x12\x0e\n\x06run_id\x18\x02 \x01(\x04\x12\x1f\n\x04kind\x18\x03 \x01(\x0e\x32\x11.baton.v1.RunKind\x12\x0c\n\x04name\x18\x04 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x05 \x01(\r\x12\x30\n\x0cscheduled_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x64\x65\x61\x64line\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x17\n\x0fidempotency_key\x18\x08 \x01(\t\x12\x0f\n\x07payload\x18\t \x01(\x0c\x12\x14\n\x0c\x63ontent_type\x18\n \x01(\t\x12\r\n\x05state\x18\x0b \x01(\x0c\x12\x15\n\rstate_version\x18\x0c \x01(\r\x12)\n\x0b\x63heckpoints\x18\r \x03(\x0b\x32\x14.baton.v1.Checkpoint\x12-\n\x08metadata\x18\x0e \x01(\x0b\x32\x1b.baton.v1.ExecutionMetadata\"\x90\x01\n\x0f\x45xecuteResponse\x12(\n\tsucceeded\x18\x01 \x01(\x0b\x32\x13.baton.v1.SucceededH\x00\x12\"\n\x06\x66\x61iled\x18\x02 \x01(\x0b\x32\x10.baton.v1.FailedH\x00\x12$\n\x07skipped\x18\x03 \x01(\x0b\x32\x11.baton.v1.SkippedH\x00\x42\t\n\x07outcome\"9\n\tSucceeded\x12\x0e\n\x06result\x18\x01 \x01(\x0c\x12\x12\n\x05state\x18\x02 \x01(\x0cH\x00\x88\x01\x01\x42\x08\n\x06_state\"\x88\x01\n\x06\x46\x61iled\x12\x0f\n\x07message\x18\x01 \x01(\t\x12\x0c\n\x04\x63ode\x18\x02 \x01(\t\x12\x11\n\tretryable\x18\x03 \x01(\x08\x12.\n\x0bretry_after\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x12\n\x05state\x18\x05 \x01(\x0cH\x00\x88\x01\x01\x42\x08\n\x06_state\"\x19\n\x07Skipped\x12\x0e\n\x06reason\x18\x01 \x01(\t*\xc7\x01\n\nLossReason\x12\x1b\n\x17LOSS_REASON_UNSPECIFIED\x10\x00\x12\x18\n\x14LOSS_REASON_RESIGNED\x10\x01\x12\x18\n\x14LOSS_REASON_SHUTDOWN\x10\x02\x12\x1a\n\x16LOSS_REASON_LEASE_LOST\x10\x03\x12\x1d\n\x19LOSS_REASON_APP_UNHEALTHY\x10\x04\x12\x15\n\x11LOSS_REASON_STALE\x10\x05\x12\x16\n\x12LOSS_REASON_FENCED\x10\x06\x32\xfd\x01\n\x0b\x41ppCallback\x12S\n\x0eOnBecomeLeader\x12\x1f.baton.v1.OnBecomeLeaderRequest\x1a .baton.v1.OnBecomeLeaderResponse\x12Y\n\x10OnLoseLeadership\x12!.baton.v1.OnLoseLeadershipRequest\x1a\".baton.v1.OnLoseLeadershipResponse\x12>\n\x07\x45xecute\x12\x18.baton.v1.ExecuteRequest\x1a\x19.baton.v1.ExecuteResponseBC\n\x0c\x64\x65v.baton.v1P\x01Z1github.com/baton-sidecar/baton/clients/go/batonv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17\x62\x61ton/v1/callback.proto\x12\x08\x62\x61ton.v1\x1a\x18\x62\x61ton/v1/job_types.proto\x1a\x13\x62\x61ton/v1/runs.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8d\x01\n\x0e\x43lusterContext\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\x11\n\trunner_id\x18\x02 \x01(\t\x12\r\n\x05group\x18\x03 \x01(\t\x12\x11\n\tis_leader\x18\x04 \x01(\x08\x12\r\n\x05\x65poch\x18\x05 \x01(\x04\x12\x13\n\x0b\x65ntity_type\x18\x06 \x01(\t\x12\x11\n\tentity_id\x18\x07 \x01(\t\"\xad\x01\n\x15OnBecomeLeaderRequest\x12)\n\x07\x63ontext\x18\x01 \x01(\x0b\x32\x18.baton.v1.ClusterContext\x12.\n\x0btrusted_for\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x39\n\x16trusted_until_boottime\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\"\x18\n\x16OnBecomeLeaderResponse\"\x98\x01\n\x17OnLoseLeadershipRequest\x12)\n\x07\x63ontext\x18\x01 \x01(\x0b\x32\x18.baton.v1.ClusterContext\x12$\n\x06reason\x18\x02 \x01(\x0e\x32\x14.baton.v1.LossReason\x12,\n\x08\x64\x65\x61\x64line\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x1a\n\x18OnLoseLeadershipResponse\"\xe3\x03\n\x0e\x45xecuteRequest\x12)\n\x07\x63ontext\x18\x01 \x01(\x0b\x32\x18.baton.v1.ClusterContext\x12\x0e\n\x06run_id\x18\x02 \x01(\x04\x12\x1f\n\x04kind\x18\x03 \x01(\x0e\x32\x11.baton.v1.RunKind\x12\x0c\n\x04name\x18\x04 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x05 \x01(\r\x12\x30\n\x0cscheduled_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x64\x65\x61\x64line\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x17\n\x0fidempotency_key\x18\x08 \x01(\t\x12\x0f\n\x07payload\x18\t \x01(\x0c\x12\x14\n\x0c\x63ontent_type\x18\n \x01(\t\x12\r\n\x05state\x18\x0b \x01(\x0c\x12\x15\n\rstate_version\x18\x0c \x01(\r\x12)\n\x0b\x63heckpoints\x18\r \x03(\x0b\x32\x14.baton.v1.Checkpoint\x12-\n\x08metadata\x18\x0e \x01(\x0b\x32\x1b.baton.v1.ExecutionMetadata\x12\x13\n\x0btraceparent\x18\x0f \x01(\t\x12!\n\x03job\x18\x10 \x01(\x0b\x32\x14.baton.v1.JobContext\"\x84\x02\n\nJobContext\x12\r\n\x05queue\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\'\n\x08priority\x18\x03 \x01(\x0e\x32\x15.baton.v1.JobPriority\x12\x30\n\x06labels\x18\x04 \x03(\x0b\x32 .baton.v1.JobContext.LabelsEntry\x12\r\n\x05\x62\x61tch\x18\x05 \x01(\t\x12\x30\n\x0csubmitted_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07rescues\x18\x07 \x01(\r\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xb6\x01\n\x0f\x45xecuteResponse\x12(\n\tsucceeded\x18\x01 \x01(\x0b\x32\x13.baton.v1.SucceededH\x00\x12\"\n\x06\x66\x61iled\x18\x02 \x01(\x0b\x32\x10.baton.v1.FailedH\x00\x12$\n\x07skipped\x18\x03 \x01(\x0b\x32\x11.baton.v1.SkippedH\x00\x12$\n\x07snoozed\x18\x04 \x01(\x0b\x32\x11.baton.v1.SnoozedH\x00\x42\t\n\x07outcome\"Z\n\tSucceeded\x12\x0e\n\x06result\x18\x01 \x01(\x0c\x12\x12\n\x05state\x18\x02 \x01(\x0cH\x00\x88\x01\x01\x12\x1f\n\x04jobs\x18\x03 \x03(\x0b\x32\x11.baton.v1.JobSpecB\x08\n\x06_state\"\x86\x01\n\x07Snoozed\x12(\n\x02\x61t\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x12*\n\x05\x61\x66ter\x18\x02 \x01(\x0b\x32\x19.google.protobuf.DurationH\x00\x12\x12\n\x05state\x18\x03 \x01(\x0cH\x01\x88\x01\x01\x42\x07\n\x05untilB\x08\n\x06_state\"\x88\x01\n\x06\x46\x61iled\x12\x0f\n\x07message\x18\x01 \x01(\t\x12\x0c\n\x04\x63ode\x18\x02 \x01(\t\x12\x11\n\tretryable\x18\x03 \x01(\x08\x12.\n\x0bretry_after\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x12\n\x05state\x18\x05 \x01(\x0cH\x00\x88\x01\x01\x42\x08\n\x06_state\"\x19\n\x07Skipped\x12\x0e\n\x06reason\x18\x01 \x01(\t*\xc7\x01\n\nLossReason\x12\x1b\n\x17LOSS_REASON_UNSPECIFIED\x10\x00\x12\x18\n\x14LOSS_REASON_RESIGNED\x10\x01\x12\x18\n\x14LOSS_REASON_SHUTDOWN\x10\x02\x12\x1a\n\x16LOSS_REASON_LEASE_LOST\x10\x03\x12\x1d\n\x19LOSS_REASON_APP_UNHEALTHY\x10\x04\x12\x15\n\x11LOSS_REASON_STALE\x10\x05\x12\x16\n\x12LOSS_REASON_FENCED\x10\x06\x32\xfd\x01\n\x0b\x41ppCallback\x12S\n\x0eOnBecomeLeader\x12\x1f.baton.v1.OnBecomeLeaderRequest\x1a .baton.v1.OnBecomeLeaderResponse\x12Y\n\x10OnLoseLeadership\x12!.baton.v1.OnLoseLeadershipRequest\x1a\".baton.v1.OnLoseLeadershipResponse\x12>\n\x07\x45xecute\x12\x18.baton.v1.ExecuteRequest\x1a\x19.baton.v1.ExecuteResponseBC\n\x0c\x64\x65v.baton.v1P\x01Z1github.com/baton-sidecar/baton/clients/go/batonv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,28 +36,36 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'baton.v1.callback_pb2', _gl
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\014dev.baton.v1P\001Z1github.com/baton-sidecar/baton/clients/go/batonv1'
-  _globals['_LOSSREASON']._serialized_start=1455
-  _globals['_LOSSREASON']._serialized_end=1654
-  _globals['_CLUSTERCONTEXT']._serialized_start=124
-  _globals['_CLUSTERCONTEXT']._serialized_end=265
-  _globals['_ONBECOMELEADERREQUEST']._serialized_start=268
-  _globals['_ONBECOMELEADERREQUEST']._serialized_end=441
-  _globals['_ONBECOMELEADERRESPONSE']._serialized_start=443
-  _globals['_ONBECOMELEADERRESPONSE']._serialized_end=467
-  _globals['_ONLOSELEADERSHIPREQUEST']._serialized_start=470
-  _globals['_ONLOSELEADERSHIPREQUEST']._serialized_end=622
-  _globals['_ONLOSELEADERSHIPRESPONSE']._serialized_start=624
-  _globals['_ONLOSELEADERSHIPRESPONSE']._serialized_end=650
-  _globals['_EXECUTEREQUEST']._serialized_start=653
-  _globals['_EXECUTEREQUEST']._serialized_end=1080
-  _globals['_EXECUTERESPONSE']._serialized_start=1083
-  _globals['_EXECUTERESPONSE']._serialized_end=1227
-  _globals['_SUCCEEDED']._serialized_start=1229
-  _globals['_SUCCEEDED']._serialized_end=1286
-  _globals['_FAILED']._serialized_start=1289
-  _globals['_FAILED']._serialized_end=1425
-  _globals['_SKIPPED']._serialized_start=1427
-  _globals['_SKIPPED']._serialized_end=1452
-  _globals['_APPCALLBACK']._serialized_start=1657
-  _globals['_APPCALLBACK']._serialized_end=1910
+  _globals['_JOBCONTEXT_LABELSENTRY']._loaded_options = None
+  _globals['_JOBCONTEXT_LABELSENTRY']._serialized_options = b'8\001'
+  _globals['_LOSSREASON']._serialized_start=2008
+  _globals['_LOSSREASON']._serialized_end=2207
+  _globals['_CLUSTERCONTEXT']._serialized_start=150
+  _globals['_CLUSTERCONTEXT']._serialized_end=291
+  _globals['_ONBECOMELEADERREQUEST']._serialized_start=294
+  _globals['_ONBECOMELEADERREQUEST']._serialized_end=467
+  _globals['_ONBECOMELEADERRESPONSE']._serialized_start=469
+  _globals['_ONBECOMELEADERRESPONSE']._serialized_end=493
+  _globals['_ONLOSELEADERSHIPREQUEST']._serialized_start=496
+  _globals['_ONLOSELEADERSHIPREQUEST']._serialized_end=648
+  _globals['_ONLOSELEADERSHIPRESPONSE']._serialized_start=650
+  _globals['_ONLOSELEADERSHIPRESPONSE']._serialized_end=676
+  _globals['_EXECUTEREQUEST']._serialized_start=679
+  _globals['_EXECUTEREQUEST']._serialized_end=1162
+  _globals['_JOBCONTEXT']._serialized_start=1165
+  _globals['_JOBCONTEXT']._serialized_end=1425
+  _globals['_JOBCONTEXT_LABELSENTRY']._serialized_start=1380
+  _globals['_JOBCONTEXT_LABELSENTRY']._serialized_end=1425
+  _globals['_EXECUTERESPONSE']._serialized_start=1428
+  _globals['_EXECUTERESPONSE']._serialized_end=1610
+  _globals['_SUCCEEDED']._serialized_start=1612
+  _globals['_SUCCEEDED']._serialized_end=1702
+  _globals['_SNOOZED']._serialized_start=1705
+  _globals['_SNOOZED']._serialized_end=1839
+  _globals['_FAILED']._serialized_start=1842
+  _globals['_FAILED']._serialized_end=1978
+  _globals['_SKIPPED']._serialized_start=1980
+  _globals['_SKIPPED']._serialized_end=2005
+  _globals['_APPCALLBACK']._serialized_start=2210
+  _globals['_APPCALLBACK']._serialized_end=2463
 # @@protoc_insertion_point(module_scope)

@@ -1,5 +1,6 @@
 import datetime
 
+from . import job_types_pb2 as _job_types_pb2
 from . import runs_pb2 as _runs_pb2
 from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
@@ -76,7 +77,7 @@ class OnLoseLeadershipResponse(_message.Message):
     def __init__(self) -> None: ...
 
 class ExecuteRequest(_message.Message):
-    __slots__ = ("context", "run_id", "kind", "name", "attempt", "scheduled_at", "deadline", "idempotency_key", "payload", "content_type", "state", "state_version", "checkpoints", "metadata")
+    __slots__ = ("context", "run_id", "kind", "name", "attempt", "scheduled_at", "deadline", "idempotency_key", "payload", "content_type", "state", "state_version", "checkpoints", "metadata", "traceparent", "job")
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
@@ -91,6 +92,8 @@ class ExecuteRequest(_message.Message):
     STATE_VERSION_FIELD_NUMBER: _ClassVar[int]
     CHECKPOINTS_FIELD_NUMBER: _ClassVar[int]
     METADATA_FIELD_NUMBER: _ClassVar[int]
+    TRACEPARENT_FIELD_NUMBER: _ClassVar[int]
+    JOB_FIELD_NUMBER: _ClassVar[int]
     context: ClusterContext
     run_id: int
     kind: _runs_pb2.RunKind
@@ -105,25 +108,66 @@ class ExecuteRequest(_message.Message):
     state_version: int
     checkpoints: _containers.RepeatedCompositeFieldContainer[_runs_pb2.Checkpoint]
     metadata: _runs_pb2.ExecutionMetadata
-    def __init__(self, context: _Optional[_Union[ClusterContext, _Mapping]] = ..., run_id: _Optional[int] = ..., kind: _Optional[_Union[_runs_pb2.RunKind, str]] = ..., name: _Optional[str] = ..., attempt: _Optional[int] = ..., scheduled_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., deadline: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., idempotency_key: _Optional[str] = ..., payload: _Optional[bytes] = ..., content_type: _Optional[str] = ..., state: _Optional[bytes] = ..., state_version: _Optional[int] = ..., checkpoints: _Optional[_Iterable[_Union[_runs_pb2.Checkpoint, _Mapping]]] = ..., metadata: _Optional[_Union[_runs_pb2.ExecutionMetadata, _Mapping]] = ...) -> None: ...
+    traceparent: str
+    job: JobContext
+    def __init__(self, context: _Optional[_Union[ClusterContext, _Mapping]] = ..., run_id: _Optional[int] = ..., kind: _Optional[_Union[_runs_pb2.RunKind, str]] = ..., name: _Optional[str] = ..., attempt: _Optional[int] = ..., scheduled_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., deadline: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., idempotency_key: _Optional[str] = ..., payload: _Optional[bytes] = ..., content_type: _Optional[str] = ..., state: _Optional[bytes] = ..., state_version: _Optional[int] = ..., checkpoints: _Optional[_Iterable[_Union[_runs_pb2.Checkpoint, _Mapping]]] = ..., metadata: _Optional[_Union[_runs_pb2.ExecutionMetadata, _Mapping]] = ..., traceparent: _Optional[str] = ..., job: _Optional[_Union[JobContext, _Mapping]] = ...) -> None: ...
+
+class JobContext(_message.Message):
+    __slots__ = ("queue", "key", "priority", "labels", "batch", "submitted_at", "rescues")
+    class LabelsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    QUEUE_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    LABELS_FIELD_NUMBER: _ClassVar[int]
+    BATCH_FIELD_NUMBER: _ClassVar[int]
+    SUBMITTED_AT_FIELD_NUMBER: _ClassVar[int]
+    RESCUES_FIELD_NUMBER: _ClassVar[int]
+    queue: str
+    key: str
+    priority: _job_types_pb2.JobPriority
+    labels: _containers.ScalarMap[str, str]
+    batch: str
+    submitted_at: _timestamp_pb2.Timestamp
+    rescues: int
+    def __init__(self, queue: _Optional[str] = ..., key: _Optional[str] = ..., priority: _Optional[_Union[_job_types_pb2.JobPriority, str]] = ..., labels: _Optional[_Mapping[str, str]] = ..., batch: _Optional[str] = ..., submitted_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., rescues: _Optional[int] = ...) -> None: ...
 
 class ExecuteResponse(_message.Message):
-    __slots__ = ("succeeded", "failed", "skipped")
+    __slots__ = ("succeeded", "failed", "skipped", "snoozed")
     SUCCEEDED_FIELD_NUMBER: _ClassVar[int]
     FAILED_FIELD_NUMBER: _ClassVar[int]
     SKIPPED_FIELD_NUMBER: _ClassVar[int]
+    SNOOZED_FIELD_NUMBER: _ClassVar[int]
     succeeded: Succeeded
     failed: Failed
     skipped: Skipped
-    def __init__(self, succeeded: _Optional[_Union[Succeeded, _Mapping]] = ..., failed: _Optional[_Union[Failed, _Mapping]] = ..., skipped: _Optional[_Union[Skipped, _Mapping]] = ...) -> None: ...
+    snoozed: Snoozed
+    def __init__(self, succeeded: _Optional[_Union[Succeeded, _Mapping]] = ..., failed: _Optional[_Union[Failed, _Mapping]] = ..., skipped: _Optional[_Union[Skipped, _Mapping]] = ..., snoozed: _Optional[_Union[Snoozed, _Mapping]] = ...) -> None: ...
 
 class Succeeded(_message.Message):
-    __slots__ = ("result", "state")
+    __slots__ = ("result", "state", "jobs")
     RESULT_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
+    JOBS_FIELD_NUMBER: _ClassVar[int]
     result: bytes
     state: bytes
-    def __init__(self, result: _Optional[bytes] = ..., state: _Optional[bytes] = ...) -> None: ...
+    jobs: _containers.RepeatedCompositeFieldContainer[_job_types_pb2.JobSpec]
+    def __init__(self, result: _Optional[bytes] = ..., state: _Optional[bytes] = ..., jobs: _Optional[_Iterable[_Union[_job_types_pb2.JobSpec, _Mapping]]] = ...) -> None: ...
+
+class Snoozed(_message.Message):
+    __slots__ = ("at", "after", "state")
+    AT_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    at: _timestamp_pb2.Timestamp
+    after: _duration_pb2.Duration
+    state: bytes
+    def __init__(self, at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., after: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., state: _Optional[bytes] = ...) -> None: ...
 
 class Failed(_message.Message):
     __slots__ = ("message", "code", "retryable", "retry_after", "state")

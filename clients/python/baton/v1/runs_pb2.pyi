@@ -17,6 +17,7 @@ class RunKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     RUN_KIND_SINGLETON: _ClassVar[RunKind]
     RUN_KIND_SCHEDULE: _ClassVar[RunKind]
     RUN_KIND_TRIGGER: _ClassVar[RunKind]
+    RUN_KIND_JOB: _ClassVar[RunKind]
 
 class RunState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -42,10 +43,12 @@ class SkipReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     SKIP_REASON_PAUSED: _ClassVar[SkipReason]
     SKIP_REASON_OPERATOR: _ClassVar[SkipReason]
     SKIP_REASON_APP_DECLINED: _ClassVar[SkipReason]
+    SKIP_REASON_EXPIRED: _ClassVar[SkipReason]
 RUN_KIND_UNSPECIFIED: RunKind
 RUN_KIND_SINGLETON: RunKind
 RUN_KIND_SCHEDULE: RunKind
 RUN_KIND_TRIGGER: RunKind
+RUN_KIND_JOB: RunKind
 RUN_STATE_UNSPECIFIED: RunState
 RUN_STATE_QUEUED: RunState
 RUN_STATE_RUNNING: RunState
@@ -62,6 +65,7 @@ SKIP_REASON_OVERLAP: SkipReason
 SKIP_REASON_PAUSED: SkipReason
 SKIP_REASON_OPERATOR: SkipReason
 SKIP_REASON_APP_DECLINED: SkipReason
+SKIP_REASON_EXPIRED: SkipReason
 
 class RunRef(_message.Message):
     __slots__ = ("run_id", "attempt", "epoch")

@@ -33,6 +33,7 @@ class ScheduleSource(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     SCHEDULE_SOURCE_UNSPECIFIED: _ClassVar[ScheduleSource]
     SCHEDULE_SOURCE_CONFIG: _ClassVar[ScheduleSource]
     SCHEDULE_SOURCE_API: _ClassVar[ScheduleSource]
+    SCHEDULE_SOURCE_CODE: _ClassVar[ScheduleSource]
 CATCH_UP_UNSPECIFIED: CatchUp
 CATCH_UP_LATEST: CatchUp
 CATCH_UP_ALL: CatchUp
@@ -45,6 +46,7 @@ OVERLAP_REPLACE: Overlap
 SCHEDULE_SOURCE_UNSPECIFIED: ScheduleSource
 SCHEDULE_SOURCE_CONFIG: ScheduleSource
 SCHEDULE_SOURCE_API: ScheduleSource
+SCHEDULE_SOURCE_CODE: ScheduleSource
 
 class RetryPolicy(_message.Message):
     __slots__ = ("attempts", "initial", "max")
