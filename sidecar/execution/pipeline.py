@@ -40,7 +40,7 @@ from sidecar.model.verdict import app_works, verdict
 
 log = structlog.get_logger()
 
-UNRECORDED_MAX = 1000  # runs claimed and not yet recorded: answered ones need no slot
+UNRECORDED_MAX = 4000  # runs claimed and not yet recorded: answered ones need no slot
 UNTRUSTED_SECONDS = 2.0
 BREAKER_POLL_SECONDS = 0.25
 ROOM_POLL_SECONDS = 5.0
@@ -183,7 +183,8 @@ class Executions:
             return
         initial = self.steps.loader.initial(run) if run.ref.attempt == 1 else None
         if initial is not None and self.steps.app.connected:
-            attempt.run = replace(run, state=initial)
+            if initial != run.state:
+                attempt.run = replace(run, state=initial)
             self._deliver(attempt)
             return
         name = f"execution.load.{run.ref.run_id}"

@@ -35,7 +35,7 @@ from sidecar.scheduling.retention import prune
 
 log = structlog.get_logger()
 
-CLAIM_MAX = 200
+CLAIM_MAX = 500
 POLL_SECONDS = 5.0
 CANCEL_POLL_SECONDS = 2.0
 RETRY_SECONDS = (0.1, 2.0)
