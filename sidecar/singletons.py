@@ -11,7 +11,7 @@ Guarantees:
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -42,7 +42,7 @@ class Store(Protocol):
 class Singletons:
     """Keeps the singletons of led groups running."""
 
-    def __init__(self, declared: Sequence[Singleton], store: Store) -> None:
+    def __init__(self, declared: Iterable[Singleton], store: Store) -> None:
         self._declared = declared
         self._store = store
 

@@ -39,6 +39,7 @@ from sidecar.execution.authority import Authorities
 from sidecar.execution.runs import Runs
 from sidecar.health.switch import DeadMansSwitch
 from sidecar.ids import LEASE_SECONDS, Ids
+from sidecar.model.process import ProcessHello
 from sidecar.scheduling.catalogue import Schedules
 
 
@@ -56,6 +57,7 @@ def build(
     switch: DeadMansSwitch,
     *,
     authorities: Authorities,
+    declare: Callable[[ProcessHello], Awaitable[None]],
     drain: Callable[[], None],
     drained: Callable[[], Awaitable[None]],
 ) -> Api:
@@ -71,10 +73,11 @@ def build(
     deferreds = Deferreds(PostgresDeferreds(database, identity), hints, authorities=authorities)
     ids = Ids(Machines(database, identity.now, lease_seconds=LEASE_SECONDS), boottime)
     singletons = SingletonsService(
-        settings.singletons,
+        infrastructure.singletons,
         PostgresExecutions(database, identity),
         leadership.get,
         switch.stale_reasons,
+        infrastructure.transport.unhandled,
     )
     token = infrastructure.secrets.follow(
         "api.token_file", settings.api.token, SecretSource.read_token
@@ -93,7 +96,7 @@ def build(
         ),
         (
             schedules_pb2_grpc.add_SchedulesServicer_to_server,
-            SchedulesService(schedules, switch.stale_reasons),
+            SchedulesService(schedules, switch.stale_reasons, infrastructure.transport.unhandled),
             "Schedules",
         ),
         (runs_pb2_grpc.add_RunsServicer_to_server, RunsService(runs), "Runs"),
@@ -111,7 +114,7 @@ def build(
         (ids_pb2_grpc.add_IdsServicer_to_server, IdsService(ids), "Ids"),
         (
             stream_pb2_grpc.add_AppStreamServicer_to_server,
-            AppStreamService(infrastructure.processes, runs),
+            AppStreamService(infrastructure.processes, runs, declare),
             "AppStream",
         ),
     ):

@@ -26,6 +26,7 @@ from sidecar.execution.calls import CallPerRun
 from sidecar.model.election_types import Timers
 from sidecar.model.errors import StoreUnavailable
 from sidecar.model.identity import Identity, new_runner_id
+from sidecar.model.process import DeclaredSingletons
 from sidecar.model.unacknowledged import UnacknowledgedLosses
 from sidecar.tracing import NoTracer, Tracer
 
@@ -65,6 +66,7 @@ class Infrastructure:
     hints: PostgresHints
     membership: Membership
     link: AppLink
+    singletons: DeclaredSingletons
     processes: AttachedProcesses
     transport: AppTransport
     losses: UnacknowledgedLosses
@@ -119,6 +121,7 @@ def build(settings: Settings) -> Infrastructure:
         hints=PostgresHints(database, direct_url, channel=channel),
         membership=Membership(database, runner_id=runner_id, host=host, version=VERSION),
         link=link,
+        singletons=DeclaredSingletons(settings.singletons),
         processes=processes,
         transport=transport,
         losses=losses,

@@ -60,7 +60,7 @@ def build(infrastructure: Infrastructure, states: States, peers: Peers) -> Leade
     schedules = PostgresSchedules(infrastructure.database, infrastructure.identity)
     pings = PingUrls()
     switch = DeadMansSwitch(
-        Heartbeats(infrastructure.database, infrastructure.identity.now, settings.singletons),
+        Heartbeats(infrastructure.database, infrastructure.identity.now, infrastructure.singletons),
         heartbeat_seconds=settings.health.heartbeat_seconds,
         stale_after_seconds=settings.health.stale_after_seconds,
         app_answers=lambda: infrastructure.watch.status.healthy,
@@ -100,7 +100,7 @@ def build(infrastructure: Infrastructure, states: States, peers: Peers) -> Leade
         pipeline=pipeline,
         ticker=ticker,
         dispatcher=dispatcher,
-        singletons=Singletons(settings.singletons, runs),
+        singletons=Singletons(infrastructure.singletons, runs),
         switch=switch,
         pings=pings,
         abandoned_groups=AbandonedGroups(runs, keep_seconds=keep_seconds),

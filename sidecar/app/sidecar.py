@@ -31,6 +31,7 @@ from sidecar.health.readiness import Health
 from sidecar.membership import ClusterMembership
 from sidecar.model.election import Election
 from sidecar.scheduling.config_sync import ConfigSync
+from sidecar.scheduling.declarations import CodeDeclarations
 
 log = structlog.get_logger()
 
@@ -72,22 +73,31 @@ class Sidecar:
             groups=settings.groups,
             host=self._infrastructure.host,
         )
+        schedules = PostgresSchedules(
+            self._infrastructure.shared_database, self._infrastructure.identity
+        )
+        hints = self._infrastructure.hints
+        self._sync = ConfigSync(schedules, hints, cluster=settings.cluster)
+        self._code_sync = ConfigSync(schedules, hints, cluster=settings.cluster, source="code")
+        self._declarations = CodeDeclarations(
+            self._code_sync,
+            self._infrastructure.singletons,
+            partial(metrics.declare, ()),
+            cluster=settings.cluster,
+            groups=settings.groups,
+        )
         self._api = api.build(
             self._infrastructure,
             self._states,
             self._leadership,
             self._work.switch,
             authorities=self._elector.authorities,
+            declare=self._declarations.declare,
             drain=self.drain,
             drained=self._elector.stopped,
         )
         self._health = self._build_health()
         self._membership = self._build_membership()
-        self._sync = ConfigSync(
-            PostgresSchedules(self._infrastructure.shared_database, self._infrastructure.identity),
-            self._infrastructure.hints,
-            cluster=settings.cluster,
-        )
         self._stop = asyncio.Event()
         metrics.declare(
             settings.groups,
@@ -160,6 +170,7 @@ class Sidecar:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._membership.stay(identity), name="cluster.registry")
             tasks.create_task(self._sync.run(), name="cluster.config")
+            tasks.create_task(self._code_sync.run(), name="cluster.code")
             tasks.create_task(self._states.sweeper.run(), name="state.sweep")
             tasks.create_task(maintenance.run(cleanups), name="maintenance")
             observe = self._work.switch.observe(settings.groups)
@@ -185,6 +196,8 @@ class Sidecar:
     # ── events for the election ─────────────────────────────────────────────────────────────────
 
     def _app_changed(self, healthy: bool) -> None:
+        for problem in self._unhandled() if healthy else ():
+            log.warning("handler_missing", problem=problem)
         self._elector.handle(partial(self._election.app_health_changed, healthy))
         self._membership.beat_soon()
 
@@ -223,6 +236,7 @@ class Sidecar:
             cluster=self._settings.cluster,
             runner_id=self._infrastructure.runner_id,
             host=self._infrastructure.host,
+            processes=self._infrastructure.transport.described,
         )
         return Health(
             checks,
@@ -236,6 +250,15 @@ class Sidecar:
     def _warnings(self) -> Iterator[str]:
         yield from self.config.warnings()
         yield from self._infrastructure.secrets.problems()
+        yield from self._unhandled()
+
+    def _unhandled(self) -> Iterator[str]:
+        """Declared work that the attached app has no handler for."""
+        names = [("singleton", each.name) for each in self._infrastructure.singletons]
+        names += [("schedule", each.name) for each in self._settings.schedules]
+        for kind, name in names:
+            if problem := self._infrastructure.transport.unhandled(kind, name):
+                yield problem
 
     # ── parts ───────────────────────────────────────────────────────────────────────────────────
 

@@ -48,8 +48,9 @@ def build(infrastructure: Infrastructure, authorities: Authorities) -> States:
     async def schedule_policy(name: str) -> State:
         return (await schedules.get(name)).definition.state
 
-    singletons = {singleton.name: singleton.state for singleton in settings.singletons}
-    owned = OwnedStates(StateLoader(table_of_runs), singletons, schedule_policy, runs)
+    owned = OwnedStates(
+        StateLoader(table_of_runs), infrastructure.singletons, schedule_policy, runs
+    )
     cache, copies = None, None
     if settings.redis.url:
         url = infrastructure.secrets.follow("redis.url", settings.redis.url).read

@@ -19,6 +19,7 @@ class About:
     cluster: str
     runner_id: str
     host: str
+    processes: Callable[[], Sequence[Mapping[str, Any]]] = tuple  # of the app, that are attached
 
     def __call__(self) -> Mapping[str, Any]:
         now = self.clock()
@@ -28,6 +29,7 @@ class About:
             "runner_id": self.runner_id,
             "host": self.host,
             "leadership": [_leader(view, now) for view in self.leadership.all()],
+            "processes": list(self.processes()),
         }
 
 

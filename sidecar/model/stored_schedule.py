@@ -11,7 +11,7 @@ still be replaced or retired; its ticks cannot be computed, so they get no row.
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Literal, get_args
 
 from sidecar.model.definitions import Schedule
 from sidecar.model.errors import DamagedRow, InvalidArgument
@@ -26,7 +26,8 @@ from sidecar.model.schedule import (
     timing_of,
 )
 
-Source = Literal["config", "api"]
+Source = Literal["config", "api", "code"]
+SOURCES: tuple[Source, ...] = get_args(Source)
 PAUSED_LOOK = timedelta(
     minutes=10
 )  # how often the skipped ticks of a pause are recorded, in one row
@@ -75,8 +76,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class ConfigLoad:
-    """A configuration file of a runner. `anew`: it has just changed, so it is the newest file."""
+    """What a runner's file, or its app's code, declares. `anew`: it has just changed, so it is the
+    newest."""
 
+    source: Source
     digest: str
     revision: int
     names: tuple[str, ...]

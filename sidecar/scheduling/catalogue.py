@@ -211,6 +211,5 @@ def _ticks_between(timing: Timing, from_at: datetime, to_at: datetime) -> list[d
 
 def _only_api(stored: StoredSchedule) -> None:
     if stored.source != "api":
-        raise FailedPrecondition(
-            f"schedule {stored.name!r} belongs to the configuration file: change it there"
-        )
+        owner = "the configuration file" if stored.source == "config" else "the app's code"
+        raise FailedPrecondition(f"schedule {stored.name!r} belongs to {owner}: change it there")

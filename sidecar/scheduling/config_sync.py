@@ -1,9 +1,9 @@
-"""Applies the schedules of the config file: creates and updates those that it declares, and retires
-those that it no longer declares.
+"""Applies the schedules of the config file, or those of the app's code: creates and updates those
+that it declares, and retires those that it no longer declares.
 
 Guarantees:
-- a schedule of the API is never changed; a name clash is logged and the other schedules are
-  applied; the clashing one is created once the API's schedule is deleted;
+- a schedule of the API is never changed, and the code never changes one of the file; a name clash
+  is logged and the other schedules are applied; the clashing one is created once the other is gone;
 - an older file is never applied over a newer one that some runner still has, in whatever order the
   runners read their files;
 - an unchanged schedule keeps its watermark, so a reload neither loses nor repeats a tick.
@@ -19,7 +19,7 @@ file is applied, whatever its revision. So a rollback, or a reinstallation whose
 import asyncio
 import dataclasses
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -31,6 +31,7 @@ from sidecar.model.errors import SidecarError
 from sidecar.model.stored_schedule import (
     Change,
     ConfigLoad,
+    Source,
     StoredSchedule,
     created,
     retired,
@@ -44,6 +45,17 @@ REFRESH_SECONDS = 20.0
 GONE_SECONDS = 3.2 * REFRESH_SECONDS
 
 
+# A source leaves alone what these have: the API before the file, and the file before the code.
+_STRONGER: Mapping[Source, frozenset[Source]] = {
+    "api": frozenset(),
+    "config": frozenset({"api"}),
+    "code": frozenset({"api", "config"}),
+}
+_PLACES: Mapping[Source, str] = {
+    "api": "the API",
+    "config": "the configuration file",
+    "code": "the app's code",
+}
 _FIELDS = sorted(field.name for field in dataclasses.fields(Schedule))
 
 
@@ -56,10 +68,11 @@ class Declared:
     digest: str
 
     @classmethod
-    def of(cls, schedules: Sequence[Schedule], revision: int) -> "Declared":
+    def of(cls, schedules: Sequence[Schedule], revision: int, prefix: str = "") -> "Declared":
         ordered = sorted(schedules, key=lambda schedule: schedule.name)
         plain = repr([[getattr(schedule, name) for name in _FIELDS] for schedule in ordered])
-        return cls(tuple(ordered), revision, hashlib.sha256(plain.encode()).hexdigest())
+        digest = prefix + hashlib.sha256(plain.encode()).hexdigest()
+        return cls(tuple(ordered), revision, digest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +90,12 @@ class ConfigSync:
         hints: Hints,
         *,
         cluster: str,
+        source: Source = "config",
         gone_seconds: float = GONE_SECONDS,
     ) -> None:
         self._store = store
+        self._source = source
+        self._others = _STRONGER[source]
         self._hints = hints
         self._cluster = cluster
         self._gone_seconds = gone_seconds
@@ -93,7 +109,7 @@ class ConfigSync:
 
     def declare(self, schedules: Sequence[Schedule], revision: int) -> None:
         """Set the file that `run` applies: the one read at the start, or a changed one."""
-        declared = Declared.of(schedules, revision)
+        declared = self._declaration(schedules, revision)
         self._file_changed = self._file_changed or self._declared not in (None, declared)
         self._declared = declared
         self._changed.set()
@@ -122,7 +138,11 @@ class ConfigSync:
 
     async def sync(self, schedules: Sequence[Schedule], revision: int) -> bool:
         """Apply this file now; False if a newer one is applied."""
-        return await self._apply(Declared.of(schedules, revision))
+        return await self._apply(self._declaration(schedules, revision))
+
+    def _declaration(self, schedules: Sequence[Schedule], revision: int) -> Declared:
+        # The digests of files have no prefix: other releases must compute the same.
+        return Declared.of(schedules, revision, "" if self._source == "config" else "code:")
 
     async def _refreshed(self, declared: Declared, *, applied: bool) -> bool:
         if applied and await self._is_current(declared):
@@ -135,9 +155,9 @@ class ConfigSync:
         This check saves needless applies: an apply locks every schedule of the file, and their
         ticks wait for it.
         """
-        if self._clashing - await self._store.names_of_api(self._clashing):
+        if self._clashing - await self._store.names_of(self._others, self._clashing):
             return False
-        return await self._store.config_seen(declared.digest, declared.revision)
+        return await self._store.config_seen(self._source, declared.digest, declared.revision)
 
     async def _apply(self, declared: Declared) -> bool:
         changes: list[Change] = []
@@ -150,6 +170,7 @@ class ConfigSync:
         # abandoned.
         newer, self._newer = self._newer, None
         load = ConfigLoad(
+            self._source,
             declared.digest,
             declared.revision,
             tuple(schedule.name for schedule in declared.schedules),
@@ -162,11 +183,20 @@ class ConfigSync:
             known = newer and newer.seen_at == seen_at
             self._newer = newer if known else _NewerFile(seen_at, _now())
         if changes and applied:
-            log.info("config_applied", revision=declared.revision, changed=len(changes))
+            log.info(
+                "config_applied",
+                source=self._source,
+                revision=declared.revision,
+                changed=len(changes),
+            )
             self._hints.notify("schedules")
         elif not applied and declared != self._refused:
-            problem = "a newer file is applied"
-            log.info("config_not_applied", revision=declared.revision, problem=problem)
+            log.warning(
+                "config_not_applied",
+                source=self._source,
+                revision=declared.revision,
+                problem="a newer one is applied and still in use",
+            )
             self._refused = declared
         return applied
 
@@ -179,42 +209,53 @@ class ConfigSync:
         existing = {s.name: s for s in stored}
         wanted = {schedule.name for schedule in declared.schedules}
         self._log_clashes(
-            frozenset(s.name for s in stored if s.source == "api" and s.retired_at is None)
+            {s.name: s.source for s in stored if s.source in self._others and s.retired_at is None}
         )
         changes = [
             change
             for schedule in declared.schedules
             if (change := self._wanted(existing.get(schedule.name), schedule, now))
         ]
-        gone = (s for s in stored if s.source == "config" and s.retired_at is None)
+        gone = (s for s in stored if s.source == self._source and s.retired_at is None)
         return changes + [retired(s, self._cluster, now) for s in gone if s.name not in wanted]
 
-    def _log_clashes(self, clashing: frozenset[str]) -> None:
-        for name in sorted(clashing - self._clashing):
+    def _log_clashes(self, clashing: Mapping[str, Source]) -> None:
+        for name in sorted(clashing.keys() - self._clashing):
+            theirs, ours = _PLACES[clashing[name]], _PLACES[self._source]
             log.error(
                 "schedule_name_clash",
                 schedule=name,
-                problem="the API has a schedule of this name: delete it, or rename the file's",
+                problem=f"{theirs} and {ours} both have a schedule of this name: the one of"
+                f" {theirs} is used; delete or rename one of them",
             )
-        self._clashing = clashing
+        self._clashing = frozenset(clashing)
 
     def _wanted(
         self, existing: StoredSchedule | None, schedule: Schedule, now: datetime
     ) -> Change | None:
         if existing is None:
-            return created(schedule, "config", self._cluster, now)
-        if existing.source == "api" and existing.retired_at is not None:
-            # The new schedule only shares the name: it does not catch up on the ticks that the
-            # retired one missed. Ticks up to the retired one's watermark have their rows, even if
-            # the clock was set back since; hence the maximum.
-            start = max(now, existing.watermark)
-            fresh = created(schedule, "config", self._cluster, start)
-            return replace(fresh, after=replace(fresh.after, id=existing.id))
-        if existing.source == "api":
+            return created(schedule, self._source, self._cluster, now)
+        if existing.source in self._others and existing.retired_at is None:
             return None
+        if existing.source != self._source:
+            return self._taken_over(existing, schedule, now)
         if existing.definition == schedule and existing.retired_at is None:
             return None
         return updated(existing, schedule, self._cluster, now)
+
+    def _taken_over(self, existing: StoredSchedule, schedule: Schedule, now: datetime) -> Change:
+        """The name was that of a weaker source, or of a retired schedule.
+
+        A retired one only shares the name: the new one does not catch up on the ticks that it
+        missed. Ticks up to its watermark have their rows, even if the clock was set back since;
+        hence the maximum.
+        """
+        if existing.retired_at is None:
+            change = updated(existing, schedule, self._cluster, now)
+            return replace(change, after=replace(change.after, source=self._source))
+        start = max(now, existing.watermark)
+        fresh = created(schedule, self._source, self._cluster, start)
+        return replace(fresh, after=replace(fresh.after, id=existing.id))
 
 
 def _now() -> float:

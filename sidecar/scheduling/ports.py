@@ -6,7 +6,14 @@ from typing import Protocol
 
 from sidecar.model.run_records import Cancellation, Claim, Contender, Recorded, Redelivered
 from sidecar.model.schedule import SkipReason
-from sidecar.model.stored_schedule import Change, ClaimedTicks, ConfigLoad, DueTicks, StoredSchedule
+from sidecar.model.stored_schedule import (
+    Change,
+    ClaimedTicks,
+    ConfigLoad,
+    DueTicks,
+    Source,
+    StoredSchedule,
+)
 from sidecar.model.term import Term
 
 
@@ -56,8 +63,8 @@ class ConfigStore(Protocol):
     ) -> datetime | None:
         """Apply a file; if a newer one is applied, change nothing and return its last mark."""
 
-    async def config_seen(self, digest: str, revision: int) -> bool:
+    async def config_seen(self, source: Source, digest: str, revision: int) -> bool:
         """Mark the file as seen by this runner; return whether it is the applied one."""
 
-    async def names_of_api(self, names: Collection[str]) -> frozenset[str]:
-        """Return those of these names that belong to a schedule of the API."""
+    async def names_of(self, sources: Collection[Source], names: Collection[str]) -> frozenset[str]:
+        """Those of the names that belong to schedules of these sources."""

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from sidecar.model.definitions import State
 from sidecar.model.errors import NotFound
+from sidecar.model.process import DeclaredSingletons
 from sidecar.model.run import Checkpoint, Run
 from sidecar.model.state_schema import initial_state
 from sidecar.model.state_types import Owner
@@ -21,7 +22,7 @@ class OwnedStates:
     def __init__(
         self,
         loader: StateLoader,
-        singletons: Mapping[str, State],
+        singletons: DeclaredSingletons,
         schedule_policy: Callable[[str], Awaitable[State]],
         runs: Checkpoints,
     ) -> None:
@@ -46,11 +47,15 @@ class OwnedStates:
     async def policy(self, owner: Owner) -> State | None:
         """None: this pod does not know the owner."""
         if owner.kind == "singleton":
-            return self._singletons.get(owner.name)
+            singleton = self._singletons.get(owner.name)
+            return singleton.state if singleton else None
         try:
             return await self._schedule_policy(owner.name)
         except NotFound:
             return None
 
     def _policy_of(self, run: Run) -> State:
-        return run.state_policy or self._singletons[run.name]
+        if run.state_policy:
+            return run.state_policy
+        singleton = self._singletons.get(run.name)
+        return singleton.state if singleton else State()

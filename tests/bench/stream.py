@@ -1,7 +1,7 @@
 """The work stream against the callback: the same runs, the same sidecar, two ways to the app.
 
-    rate       runs that wait in the table, executed as fast as they can be: runs per second, and the
-               CPU time that sidecar, app and Postgres need for each
+    rate       runs that wait in the table, executed as fast as they can be: runs per second, and
+               the CPU time that sidecar, app and Postgres need for each
     burst      1, 100, 1,000 and 10,000 ticks due at once: from the due time to the app
 
 Both transports take turns in one run. Run alone: `python -m tests.bench.stream [rate burst]`.
@@ -181,8 +181,22 @@ def pod(server: PostgresServer, transport: str, schedules: list[dict[str, Any]])
         names = ",".join(each["name"] for each in schedules)
         (directory / "names").write_text(names)
         address = app_address if transport == "callback" else api_address
-        command = [sys.executable, "-m", "tests.bench.stream", transport, address, late]
-        sidecar = [sys.executable, "-m", "sidecar", "run", "--config", directory / "baton.yaml"]
+        command: list[str | Path] = [
+            sys.executable,
+            "-m",
+            "tests.bench.stream",
+            transport,
+            address,
+            late,
+        ]
+        sidecar: list[str | Path] = [
+            sys.executable,
+            "-m",
+            "sidecar",
+            "run",
+            "--config",
+            directory / "baton.yaml",
+        ]
         with (
             Child([*command, directory / "names"], directory / "app.log") as app,
             Child(sidecar, directory / "sidecar.log") as running,

@@ -60,6 +60,7 @@ class Setup:
     pool_url: str = ""  # what the pool connects to, if it is not the server itself
     stream: bool = False  # the apps attach instead of serving AppCallback
     handlers: tuple[str, ...] = ()  # attached apps have these besides those in `config`
+    unhandled: tuple[str, ...] = ()  # attached apps do not have these
     load: Path | None = None  # where the apps write down what they ask of State; None: nothing
 
 
@@ -76,21 +77,33 @@ class Replica:
         self.app_address, self.api_address = _loopback(), _loopback()
         self.http_port = free_port()
         self._control_file, self._control = directory / "control.json", Control()
+        self.stream_wire: FaultProxy | None = None  # between the attached app and its sidecar
         self.session_wire: FaultProxy | None = None
         self.pool_wire: FaultProxy | None = None
         self.redis_wire: FaultProxy | None = None
         self._open = ExitStack()
-        load: list[str | Path] = ["--load", setup.load] if setup.load else []
-        self.app = self._child(
-            directory / "app.log",
-            ["tests.lab.toy_app", "--name", name, "--address", self.app_address, "--history",
-             self.history, "--control", self._control_file, "--sidecar", self.api_address,
-             "--groups", ",".join(setup.groups),
-             *load, *_attached(setup)],
-        )  # fmt: skip
+        if setup.stream and namespace is None:
+            self.stream_wire = self._open.enter_context(
+                FaultProxy.before(f"tcp://{self.api_address}")
+            )
+        self.app = self.another_app(name)
         self.sidecar = self._child(
             directory / "sidecar.log", ["sidecar", "run", "--config", self.config_file]
         )
+
+    def another_app(self, name: str) -> Child:
+        """A process of the app beside this sidecar; not started yet."""
+        setup = self.setup
+        load: list[str | Path] = ["--load", setup.load] if setup.load else []
+        port = self.stream_wire.port if self.stream_wire else 0
+        sidecar = f"127.0.0.1:{port}" if port else self.api_address
+        return self._child(
+            self.history.parent / f"app-{name}.log",
+            ["tests.lab.toy_app", "--name", name, "--address", self.app_address, "--history",
+             self.history, "--control", self._control_file, "--sidecar", sidecar,
+             "--groups", ",".join(setup.groups),
+             *load, *_attached(setup)],
+        )  # fmt: skip
 
     def start(self, *, sidecar: bool = True) -> None:
         """Lay the wires, write the config and start both processes."""
@@ -216,7 +229,8 @@ def _attached(setup: Setup) -> list[str | Path]:
     if not setup.stream:
         return []
     work = [*setup.config.get("singletons", ()), *setup.config.get("schedules", ())]
-    return ["--attach", ",".join([*(each["name"] for each in work), *setup.handlers, "toy"])]
+    names = {*(each["name"] for each in work), *setup.handlers, "toy"} - {*setup.unhandled}
+    return ["--attach", ",".join(sorted(names))]
 
 
 def _loopback() -> str:

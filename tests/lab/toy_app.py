@@ -110,10 +110,14 @@ class Recorder:
 class ToyApp(callback_pb2_grpc.AppCallbackServicer):
     """Answers callbacks as the control file says."""
 
-    def __init__(self, recorder: Recorder, control: Path | None, means: Means) -> None:
+    def __init__(
+        self, recorder: Recorder, control: Path | None, means: Means, *, attached: bool = False
+    ) -> None:
         self._recorder, self._control, self._means = recorder, control, means
+        self._attached = attached
         self._lost: dict[str, int] = {}
         self._leads: dict[str, int] = {}  # epochs by group
+        self._trusted: dict[tuple[str, int], float] = {}  # on a stream: until when
 
     async def OnBecomeLeader(
         self, request: callback_pb2.OnBecomeLeaderRequest, context: Context
@@ -124,6 +128,8 @@ class ToyApp(callback_pb2_grpc.AppCallbackServicer):
         async with self._recorder.call("become", ignored=ignored, **trust, **who):
             if not ignored:
                 self._leads[request.context.group] = request.context.epoch
+                if self._attached:
+                    self.renewed(request.context.group, request.context.epoch, trust)
                 await _behave(Control.read(self._control).become, context)
         return callback_pb2.OnBecomeLeaderResponse()
 
@@ -167,8 +173,15 @@ class ToyApp(callback_pb2_grpc.AppCallbackServicer):
             self._lost[group] = max(epoch, self._lost.get(group, 0))
         self._leads.clear()
 
+    def renewed(self, group: str, epoch: int, trust: dict[str, Any]) -> None:
+        until = _now() + trust["trusted_for"]
+        self._trusted[group, epoch] = min(until, trust["trusted_until"] or until)
+
     def _is_over(self, about: callback_pb2.ClusterContext) -> bool:
-        return about.epoch <= self._lost.get(about.group, 0)
+        """What was sent over a stream before it fell silent may arrive after the trust is over."""
+        trusted_until = self._trusted.get((about.group, about.epoch))
+        expired = trusted_until is not None and _now() > trusted_until
+        return expired or about.epoch <= self._lost.get(about.group, 0)
 
 
 class ToyHealth(health_pb2_grpc.HealthServicer):  # type: ignore[misc]  # it has no types
@@ -240,7 +253,9 @@ async def serve(arguments: argparse.Namespace) -> None:
         load = _load(arguments, channel)
         runs = runs_pb2_grpc.RunsStub(channel) if arguments.sidecar else None
         server = grpc.aio.server()
-        app = ToyApp(recorder, arguments.control, Means(runs, load))
+        app = ToyApp(
+            recorder, arguments.control, Means(runs, load), attached=bool(arguments.attach)
+        )
         if not arguments.attach:
             callback_pb2_grpc.add_AppCallbackServicer_to_server(app, server)
             health_pb2_grpc.add_HealthServicer_to_server(ToyHealth(arguments.control), server)
@@ -262,6 +277,7 @@ async def serve(arguments: argparse.Namespace) -> None:
 
 def _attached(arguments: argparse.Namespace, recorder: Recorder, app: ToyApp) -> ToyStream:
     def renewed(leader: leadership_pb2.Leader) -> None:
+        app.renewed(leader.group, leader.epoch, _trust(leader))
         recorder.write(
             "watch", group=leader.group, epoch=leader.epoch, is_leader=leader.is_leader,
             **_trust(leader),

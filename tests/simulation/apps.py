@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol
 
-from sidecar.model.term import ANY_EPOCH
 from sidecar.model.election_types import LeaderView
 from sidecar.model.errors import AppNotServing, AppUnavailable, LeaderHandoffFailed, SidecarError
 from sidecar.model.run import Answer, CallFailed, Run, RunRef
-from sidecar.model.term import LossReason, Term
+from sidecar.model.term import ANY_EPOCH, LossReason, Term
 from tests.simulation.handlers import Handlers, Handling
 from tests.simulation.loop import Process
 from tests.simulation.world import Link, Way, World

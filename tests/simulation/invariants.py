@@ -18,11 +18,10 @@
 
 from dataclasses import dataclass
 
-from sidecar.model.term import ANY_EPOCH
 from sidecar.model.election_types import Phase
 from sidecar.model.run import Run, RunRef
 from sidecar.model.run_records import Completion, Recorded
-from sidecar.model.term import LossReason, Term
+from sidecar.model.term import ANY_EPOCH, LossReason, Term
 from tests.simulation.apps import App, Belief
 from tests.simulation.health_judge import LOOK_SECONDS, READING_SECONDS, HealthJudge
 from tests.simulation.loop import Process

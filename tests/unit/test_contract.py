@@ -163,8 +163,14 @@ def test_reasons_are_the_closed_lists_of_the_design() -> None:
     assert values["SkipReason"] == [
         f"SKIP_REASON_{reason}"
         for reason in (
-            "MISFIRE", "COALESCED", "OVERLAP", "PAUSED", "OPERATOR", "APP_DECLINED", "EXPIRED",
-        )  # fmt: skip
+            "MISFIRE",
+            "COALESCED",
+            "OVERLAP",
+            "PAUSED",
+            "OPERATOR",
+            "APP_DECLINED",
+            "EXPIRED",
+        )
     ]
     assert values["LossReason"] == [
         f"LOSS_REASON_{reason}"

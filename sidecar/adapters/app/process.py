@@ -9,11 +9,9 @@ Guarantees:
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractContextManager
 from contextvars import Context, copy_context
-from dataclasses import dataclass
-from typing import Any
 
 import grpc
 
@@ -22,9 +20,9 @@ from sidecar._proto.baton.v1 import leadership_pb2, stream_pb2
 from sidecar.adapters.app.messages import Messages, answer_of
 from sidecar.adapters.app.outbox import Delivery, Outbox
 from sidecar.adapters.clock import boottime
-from sidecar.model.definitions import Schedule, Singleton
 from sidecar.model.errors import AppUnavailable, LeaderHandoffFailed, SidecarError
-from sidecar.model.run import Answer, CallFailed, Run, RunKind, Succeeded
+from sidecar.model.process import ProcessHello
+from sidecar.model.run import Answer, CallFailed, Run, Succeeded
 from sidecar.model.term import LossReason, Term
 from sidecar.tracing import NoTracer, Span, Tracer, end_span, execution_of
 
@@ -34,24 +32,6 @@ _DETAILS_MAX = 4096
 _SUCCEEDED = Succeeded()
 
 Answered = Callable[[Answer], None]
-
-
-@dataclass(frozen=True, slots=True)
-class ProcessHello:
-    """What a process said of itself when it attached."""
-
-    client: str
-    process_id: str
-    capacity: int
-    singletons: frozenset[str] = frozenset()
-    schedules: frozenset[str] = frozenset()
-    jobs: frozenset[str] = frozenset()
-    declared_schedules: tuple[Schedule, ...] = ()
-    declared_singletons: tuple[Singleton, ...] = ()
-    revision: int = 0
-
-    def handles(self, kind: RunKind) -> Collection[str]:
-        return self.singletons if kind is RunKind.SINGLETON else self.schedules
 
 
 class _Trace:
@@ -299,14 +279,3 @@ def call_failed(status: stream_pb2.CallStatus) -> CallFailed:
     code = _CODES.get(status.code, "UNKNOWN")
     message = " ".join(status.message.split())[:_DETAILS_MAX]
     return CallFailed("UNKNOWN" if code == "OK" else code, message)
-
-
-def described(process: AttachedProcess) -> dict[str, Any]:
-    """The process in `/health`."""
-    return {
-        "process": process.hello.process_id,
-        "client": process.hello.client,
-        "healthy": process.healthy,
-        "runs": process.open_runs,
-        "capacity": process.capacity,
-    }

@@ -14,8 +14,9 @@ import structlog
 
 from sidecar import metrics
 from sidecar.adapters.app.messages import Messages
-from sidecar.adapters.app.process import AttachedProcess, ProcessHello
+from sidecar.adapters.app.process import AttachedProcess
 from sidecar.model.errors import AppUnavailable, SidecarError
+from sidecar.model.process import ProcessHello
 from sidecar.model.term import ANY_EPOCH, LossReason, Term
 from sidecar.tracing import Tracer
 

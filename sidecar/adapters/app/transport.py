@@ -9,8 +9,8 @@ Guarantees:
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
-from typing import Protocol
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
 
 from sidecar.adapters.app.messages import leader_message
 from sidecar.adapters.app.process import AttachedProcess
@@ -182,18 +182,28 @@ class AppTransport:
         finally:
             lost.cancel()
 
-    def unknown_handlers(self, names: Iterator[tuple[str, str]]) -> Iterator[str]:
-        """Of these (kind, name), those that the primary cannot execute, for people."""
-        primary = self.primary
-        if primary is None:
-            return
-        for kind, name in names:
-            known = primary.hello.singletons if kind == "singleton" else primary.hello.schedules
-            if name not in known:
-                yield (
-                    f"{kind} {name!r}: process {primary.hello.process_id} has no handler for it;"
-                    " register one, or remove the definition"
-                )
+    def unhandled(self, kind: str, name: str) -> str:
+        """Why the primary cannot execute this singleton or schedule; empty: it can."""
+        if (primary := self.primary) is None:
+            return ""
+        hello = primary.hello
+        if name in (hello.singletons if kind == "singleton" else hello.schedules):
+            return ""
+        return f"process {hello.process_id} has no handler for {kind} {name!r}"
+
+    def described(self) -> list[dict[str, Any]]:
+        """The attached processes in `/health`."""
+        return [
+            {
+                "process": each.hello.process_id,
+                "client": each.hello.client,
+                "primary": each is self._peer,
+                "healthy": each.healthy,
+                "runs": each.open_runs,
+                "capacity": each.capacity,
+            }
+            for each in self.processes.all
+        ]
 
 
 class Delivery:

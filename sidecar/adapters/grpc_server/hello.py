@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 
 from sidecar._proto.baton.v1 import stream_pb2
-from sidecar.adapters.app.process import ProcessHello
 from sidecar.adapters.grpc_server.schedules import definition_of, duration_in, state_of
 from sidecar.model.definitions import Singleton
 from sidecar.model.errors import InvalidArgument
+from sidecar.model.process import ProcessHello
 from sidecar.model.validation import NAME, check_text
 
 CAPACITY_MAX = 10_000

@@ -48,13 +48,18 @@ class Schedules(Protocol):
 
 
 class SchedulesService(schedules_pb2_grpc.SchedulesServicer):
-    """`stale_reasons` returns the reason for each stale entity; it is called once per request."""
+    """`stale_reasons` returns the reason for each stale entity; it is called once per request.
+    `unhandled` says why the attached app cannot execute this; empty: it can."""
 
     def __init__(
-        self, schedules: Schedules, stale_reasons: Callable[[], Mapping[EntityKey, str]]
+        self,
+        schedules: Schedules,
+        stale_reasons: Callable[[], Mapping[EntityKey, str]],
+        unhandled: Callable[[str, str], str] = lambda kind, name: "",
     ) -> None:
         self._schedules = schedules
         self._stale_reasons = stale_reasons
+        self._unhandled = unhandled
 
     async def Create(
         self, request: schedules_pb2.SchedulesCreateRequest, context: Any
@@ -82,7 +87,7 @@ class SchedulesService(schedules_pb2_grpc.SchedulesServicer):
             include_retired=request.include_retired,
         )
         stale = self._stale_reasons()
-        shown = fitting(_message(stored, stale) for stored in found[:size])
+        shown = fitting(self._message(stored, stale) for stored in found[:size])
         last = shown[-1].name if len(shown) < len(found) else ""
         token = token_of(last, *listed)
         return schedules_pb2.SchedulesListResponse(schedules=shown, next_page_token=token)
@@ -146,7 +151,15 @@ class SchedulesService(schedules_pb2_grpc.SchedulesServicer):
         return schedules_pb2.SchedulesPreviewResponse(ticks=[timestamp(tick) for tick in ticks])
 
     def _shown(self, stored: StoredSchedule) -> schedules_pb2.Schedule:
-        return _message(stored, self._stale_reasons())
+        return self._message(stored, self._stale_reasons())
+
+    def _message(
+        self, stored: StoredSchedule, stale: Mapping[EntityKey, str]
+    ) -> schedules_pb2.Schedule:
+        message = _message(stored, stale)
+        if not message.stale:
+            message.stale_reason = self._unhandled("schedule", stored.name)
+        return message
 
 
 def _message(stored: StoredSchedule, stale: Mapping[EntityKey, str]) -> schedules_pb2.Schedule:

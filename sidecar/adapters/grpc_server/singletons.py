@@ -1,6 +1,6 @@
 """The Singletons service: the singletons of the config, and their last executions."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -29,15 +29,22 @@ class Executions(Protocol):
 class SingletonsService(singletons_pb2_grpc.SingletonsServicer):
     def __init__(
         self,
-        declared: Sequence[Singleton],
+        declared: Iterable[Singleton],
         executions: Executions,
         leader: Callable[[str], LeaderView],
         stale_reasons: Callable[[], Mapping[EntityKey, str]],
+        unhandled: Callable[[str, str], str] = lambda kind, name: "",
     ) -> None:
-        self._declared = sorted(declared, key=lambda singleton: singleton.name)
+        """`unhandled` says why the attached app cannot execute this; empty: it can."""
+        self._all = declared
         self._executions = executions
         self._leader = leader
         self._stale_reasons = stale_reasons
+        self._unhandled = unhandled
+
+    @property
+    def _declared(self) -> list[Singleton]:
+        return sorted(self._all, key=lambda singleton: singleton.name)
 
     async def Get(
         self, request: singletons_pb2.SingletonsGetRequest, context: Any
@@ -46,7 +53,7 @@ class SingletonsService(singletons_pb2_grpc.SingletonsServicer):
             raise InvalidArgument("name", "is missing")
         found = [singleton for singleton in self._declared if singleton.name == request.name]
         if not found:
-            raise NotFound(f"name: there is no singleton {request.name!r} in the configuration")
+            raise NotFound(f"name: there is no singleton {request.name!r}")
         return singletons_pb2.SingletonsGetResponse(singleton=(await self._shown(found))[0])
 
     async def List(
@@ -80,5 +87,5 @@ class SingletonsService(singletons_pb2_grpc.SingletonsServicer):
             state_version=singleton.state.version,
             last_heartbeat=timestamp(remembered.heartbeat_at if remembered else None),
             stale=bool(stale_reason),
-            stale_reason=stale_reason,
+            stale_reason=stale_reason or self._unhandled("singleton", singleton.name),
         )

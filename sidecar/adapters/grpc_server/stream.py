@@ -8,19 +8,20 @@ Guarantees:
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from typing import Any, Protocol
 
 import structlog
 
 from sidecar._proto.baton.v1 import stream_pb2, stream_pb2_grpc
-from sidecar.adapters.app.process import AttachedProcess, ProcessHello
+from sidecar.adapters.app.process import AttachedProcess
 from sidecar.adapters.app.processes import AttachedProcesses
 from sidecar.adapters.convert import duration, run_of
 from sidecar.adapters.grpc_app import MESSAGE_BYTES_MAX
 from sidecar.adapters.grpc_server.hello import hello_of
 from sidecar.adapters.grpc_server.status import EXISTING_BYTES_MAX, code_of, public_message
 from sidecar.model.errors import AlreadyExists, InvalidArgument, SidecarError
+from sidecar.model.process import ProcessHello
 from sidecar.model.run import RunRef
 
 log = structlog.get_logger()
@@ -39,12 +40,12 @@ class AppStreamService(stream_pb2_grpc.AppStreamServicer):
         self,
         processes: AttachedProcesses,
         runs: Runs,
-        attached: Callable[[ProcessHello], None] = lambda _: None,
+        declare: Callable[[ProcessHello], Awaitable[None]],
     ) -> None:
-        """`attached` is called with every valid hello."""
+        """`declare` applies what a process declares, or raises InvalidArgument."""
         self._processes = processes
         self._runs = runs
-        self._attached = attached
+        self._declare = declare
 
     async def Attach(
         self, requests: AsyncIterator[stream_pb2.AttachRequest], context: Any
@@ -52,14 +53,15 @@ class AppStreamService(stream_pb2_grpc.AppStreamServicer):
         first = await anext(aiter(requests), None)
         if first is None or not first.HasField("hello"):
             raise InvalidArgument("hello", "must be in the first message")
-        process = self._processes.attach(hello_of(first.hello))
+        hello = hello_of(first.hello)
+        await self._declare(hello)
+        process = self._processes.attach(hello)
         stream = _Stream(process, self._runs, self._processes)
         tasks = [
             asyncio.create_task(stream.read(first, requests), name="attach.read"),
             asyncio.create_task(self._processes.watch(process), name="attach.watch"),
         ]
         try:
-            self._attached(process.hello)
             process.outbox.welcome(self._welcome())
             while frame := await process.outbox.frame():
                 yield frame

@@ -51,7 +51,7 @@ class Heartbeats:
     ) -> None:
         self._database = database
         self._identity = identity
-        self._singletons = tuple(singletons)
+        self._singletons = singletons
         self._first_seen: dict[str, datetime] = {}
         self._paces = _Paces(database, identity)
 

@@ -13,7 +13,7 @@ from sidecar.adapters.postgres.definitions import from_json
 from sidecar.adapters.postgres.runs import metadata_of
 from sidecar.model.definitions import Schedule
 from sidecar.model.errors import DamagedRow
-from sidecar.model.stored_schedule import StoredSchedule
+from sidecar.model.stored_schedule import SOURCES, StoredSchedule
 
 log = structlog.get_logger()
 
@@ -55,7 +55,7 @@ def locked(row: Row) -> StoredSchedule:
         bare = Schedule(name=row["name"], group=row["group_name"], payload=bytes(row["payload"]))
         return StoredSchedule(
             definition=bare,
-            source="config" if row["source"] == "config" else "api",
+            source=row["source"] if row["source"] in SOURCES else "api",
             watermark=row["now"],
             paused=row["paused"],
             pause_note=row["pause_note"],
@@ -78,7 +78,7 @@ def stored(row: Row) -> StoredSchedule:
     """All columns; DamagedRow if one cannot be read."""
     payload = bytes(row["payload"])
     _check_watermark(row)
-    if row["source"] not in ("config", "api"):
+    if row["source"] not in SOURCES:
         problem = f"its source {row['source']!r} is not known"
         raise DamagedRow(f"schedule {row['name']!r} is damaged in the database: {problem}")
     definition = row["definition"]

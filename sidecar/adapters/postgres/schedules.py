@@ -28,6 +28,7 @@ from sidecar.model.stored_schedule import (
     ClaimedTicks,
     ConfigLoad,
     DueTicks,
+    Source,
     StoredSchedule,
 )
 from sidecar.model.term import Term
@@ -194,6 +195,7 @@ class PostgresSchedules:
         identity = await self._identity()
         mine = {
             "cluster_id": identity.cluster_id,
+            "source": load.source,
             "digest": load.digest,
             "revision": load.revision,
             "anew": load.anew,
@@ -226,11 +228,12 @@ class PostgresSchedules:
             )
         return None
 
-    async def config_seen(self, digest: str, revision: int) -> bool:
+    async def config_seen(self, source: Source, digest: str, revision: int) -> bool:
         """Record that this runner has the file; returns whether it is the applied one."""
         identity = await self._identity()
         parameters = {
             "cluster_id": identity.cluster_id,
+            "source": source,
             "digest": digest,
             "revision": revision,
             "anew": False,
@@ -238,11 +241,16 @@ class PostgresSchedules:
         row = await self._database.fetch_one("schedules/config_seen", parameters)
         return bool(row and row["applied"])
 
-    async def names_of_api(self, names: Collection[str]) -> frozenset[str]:
-        """The names that belong to a schedule made by the API."""
+    async def names_of(self, sources: Collection[Source], names: Collection[str]) -> frozenset[str]:
+        """The names that belong to a schedule of these sources."""
         if not names:
             return frozenset()
-        parameters = {"cluster_id": (await self._identity()).cluster_id, "names": list(names)}
+        identity = await self._identity()
+        parameters = {
+            "cluster_id": identity.cluster_id,
+            "names": list(names),
+            "sources": list(sources),
+        }
         rows = await self._database.fetch("schedules/config_clashing", parameters)
         return frozenset(row["name"] for row in rows)
 
