@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import pytest
@@ -38,7 +39,7 @@ def answer(run_id: int = 1, attempt: int = 1, **more: Any) -> pb.RunAnswer:
 async def test_each_answer_reaches_its_run(process: AttachedProcess) -> None:
     answers: dict[int, Answer] = {}
     for number in (1, 2, 3):
-        process.deliver(a_run(number), lambda a, number=number: answers.update({number: a}))
+        process.deliver(a_run(number), partial(answers.__setitem__, number))
     failed = pb.CallStatus(code=14, message="busy")
     response: Any = {"failed": {"message": "no", "code": "E", "retryable": True}}
     process.answered([answer(3), answer(2, status=failed), answer(1, response=response)])
@@ -94,10 +95,10 @@ async def test_a_process_that_misses_three_pings_is_closed(process: AttachedProc
     for _ in range(2):
         with pytest.raises(AppUnavailable):
             await process.check(0.01)
-    assert process.connected
+    assert process.problem is None
     with pytest.raises(AppUnavailable):
         await process.check(0.01)
-    assert not process.connected
+    assert process.closed.is_set()
     assert "3 in a row" in str(process.problem)
 
 
