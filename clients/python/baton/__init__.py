@@ -9,8 +9,9 @@ from baton._app import Baton
 from baton._cluster import ClusterContext, cluster_context, next_id
 from baton._context import Context, OwnedState
 from baton._deferreds import Deferred
-from baton._outcomes import Fail, Result, Retry, Skip
+from baton._outcomes import Fail, Result, Retry, Skip, Snooze
 from baton._sidecar import Sidecar
+from baton._specs import JobSpec, Unique
 from baton._state import Change, Entry
 from baton.errors import (
     AlreadyExists,
@@ -56,6 +57,7 @@ __all__ = [
     "Fenced",
     "HeartbeatFailed",
     "InvalidArgument",
+    "JobSpec",
     "Leader",
     "LeaderHandoffFailed",
     "LimitExceeded",
@@ -71,10 +73,12 @@ __all__ = [
     "SchemaDecodeFailed",
     "Sidecar",
     "Skip",
+    "Snooze",
     "StateLoadFailed",
     "StatePersistFailed",
     "Unauthenticated",
     "Unavailable",
+    "Unique",
     "cluster_context",
     "next_id",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import AsyncIterator
 from datetime import timedelta
 
 import grpc
@@ -17,9 +18,16 @@ from baton.v1.runs_pb2 import RUN_KIND_SINGLETON, RUN_STATE_WAITING
 
 
 @pytest.fixture
-async def stub(app: Baton, sidecar: FakeSidecar):
+async def called(app: Baton) -> AsyncIterator[FakeSidecar]:
+    """The fake beside `app`, which it calls."""
+    async with FakeSidecar.beside(app, attach=False, groups=("default", "reports")) as fake:
+        yield fake
+
+
+@pytest.fixture
+async def stub(called: FakeSidecar):
     """Calls the app directly, with messages that the fake would never send."""
-    return sidecar._app.stub
+    return called._called.stub
 
 
 def became(epoch: int, seconds: float = 3.0, group: str = "default") -> pb.OnBecomeLeaderRequest:
@@ -110,8 +118,9 @@ async def test_a_lose_hook_sees_its_own_term_however_that_ended():
         assert await next_id()
         told.append(context)
 
-    async with FakeSidecar.beside(app) as sidecar:
-        stub = sidecar._app.stub
+    async with FakeSidecar.beside(app, attach=False) as sidecar:
+        assert sidecar._called is not None
+        stub = sidecar._called.stub
         await stub.OnBecomeLeader(became(7))
         await stub.OnBecomeLeader(became(8))
         await stub.OnLoseLeadership(lost(0))
@@ -167,24 +176,49 @@ async def test_trust_ends_without_renewal(app: Baton, sidecar: FakeSidecar):
     assert begun == [run.run_id]
 
 
+async def test_an_expired_term_ends_by_itself_and_once(app: Baton, sidecar: FakeSidecar):
+    """G1: the hook runs when trust has run out, and not again when the loss is told at last."""
+    told: list[tuple[str, int]] = []
+    app.on_lose_leadership()(lambda context, reason: told.append((reason, context.epoch)))
+    sidecar.freeze()
+    epoch = await sidecar.lead(trusted_seconds=0.5)
+    await eventually(lambda: told)
+    assert not app.is_leader()
+    await sidecar.lose(reason=pb.LOSS_REASON_FENCED)
+    assert told == [("LEASE_LOST", epoch)]
+    sidecar.thaw()
+    assert await sidecar.lead() > epoch
+    assert app.is_leader()
+
+
+async def test_an_expired_term_is_given_back(app: Baton, sidecar: FakeSidecar):
+    """A sidecar that leads on would wait for this app for ever: it is asked to hand over."""
+    sidecar.freeze()
+    epoch = await sidecar.lead(trusted_seconds=0.3)
+    await eventually(lambda: app._leading and app._leading.terms.last_lost("default") == epoch)
+    assert sidecar._terms.groups["default"].leads
+    sidecar.thaw()
+    await eventually(lambda: not sidecar._terms.groups["default"].leads, 20)
+
+
 async def test_runs_of_other_terms_are_refused(
-    app: Baton, sidecar: FakeSidecar, stub: AppCallbackStub
+    app: Baton, called: FakeSidecar, stub: AppCallbackStub
 ):
     """G1: neither an old term's Execute nor one of a term not yet known is begun."""
     begun: list[int] = []
     app.schedule("report")(lambda context: begun.append(context.epoch))
-    epoch = await sidecar.lead()
+    epoch = await called.lead()
     for other in (epoch - 1, epoch + 1):
         context = pb.ClusterContext(group="default", epoch=other, is_leader=True)
         with pytest.raises(grpc.aio.AioRpcError) as caught:
             await stub.Execute(pb.ExecuteRequest(context=context, name="report"))
         assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
-    await sidecar.execute("report")
+    await called.execute("report")
     assert begun == [epoch]
 
 
 async def test_a_term_that_was_refused_is_not_renewed(
-    app: Baton, sidecar: FakeSidecar, stub: AppCallbackStub
+    app: Baton, called: FakeSidecar, stub: AppCallbackStub
 ):
     """G1: after a failed hook the app does not lead, although its sidecar still says so."""
 
@@ -192,7 +226,7 @@ async def test_a_term_that_was_refused_is_not_renewed(
     async def become(context: ClusterContext) -> None:
         raise OSError
 
-    term = sidecar._terms.begin("default", 3.0)
+    term = called._terms.begin("default", 3.0)
     with pytest.raises(grpc.aio.AioRpcError):
         await stub.OnBecomeLeader(became(term.epoch))
     for _ in range(12):
@@ -370,8 +404,8 @@ async def test_the_watch_survives_a_sidecar_that_comes_late(app: Baton):
     async with app.serving("127.0.0.1:0", address) as served:
         late = FakeSidecar(address=address)
         late.call_app_at(served)
-        await late.lead(trusted_seconds=1.0)
+        await late.lead(trusted_seconds=4.0)
         await asyncio.sleep(1.2)
-        assert not app.is_leader()
         async with late:
-            await eventually(app.is_leader)
+            await asyncio.sleep(4.5)
+            assert app.is_leader()

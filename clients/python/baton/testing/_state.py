@@ -9,7 +9,7 @@ from datetime import UTC, timedelta
 
 import grpc
 
-from baton.testing._common import Call, not_found, now, page, require
+from baton.testing._common import Call, accepted, not_found, now, page, require
 from baton.testing._runs import RunBook
 from baton.v1 import runs_pb2
 from baton.v1 import state_pb2 as pb
@@ -135,7 +135,8 @@ class FakeState(StateServicer):
         """Owned keys need their live run; a version that is expected must be there."""
         denied = grpc.StatusCode.FAILED_PRECONDITION
         if request.HasField("run"):
-            record = await self._book.live(request.run, call)
+            run = request.run
+            record = await accepted(call, lambda: self._book.live(run))
             own = request.key == owned_key(record.run)
             free = not request.key.startswith(_OWNED)
             await require(call, own or free, denied, f"{request.key} belongs to another")
