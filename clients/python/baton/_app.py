@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any, Self, TypeVar, Unpack
 
 from baton._attach import Attachment
+from baton._background import Background
 from baton._callbacks import Callbacks
 from baton._declared import Declared, ScheduleOptions, SingletonOptions
 from baton._durations import Span
 from baton._handlers import Handler, Handlers, Registered
+from baton._jobs import Jobs
 from baton._leading import BecomeHook, Hooks, Leading, LoseHook
 from baton._link import Link
 from baton._serving import served
@@ -57,6 +59,7 @@ class Baton(Sidecar):
             revision = int(os.environ.get("BATON_REVISION") or 0)
         self._capacity = capacity
         self._handlers, self._hooks = Handlers(hide_errors=hide_errors), Hooks()
+        self.jobs = Jobs(self, self._handlers.job_options)
         self._declared = Declared(revision)
         self._leading: Leading | None = None
         self._attachment: Attachment | None = None
@@ -68,16 +71,18 @@ class Baton(Sidecar):
         With `cron`, `every` or `at` the schedule is declared here, with the keys of the
         configuration file; without, the file or the API says when it runs.
         """
+        register = _handler(self._handlers.schedules, name)
         self._declared.schedule(name, options)
-        return _handler(self._handlers.schedules, name)
+        return register
 
     def singleton(self, name: str, **options: Unpack[SingletonOptions]) -> Callable[[H], H]:
         """Registers the handler of a singleton: it runs for as long as the term lasts.
 
         With any option the singleton is declared here; without, the configuration file names it.
         """
+        register = _handler(self._handlers.singletons, name)
         self._declared.singleton(name, options)
-        return _handler(self._handlers.singletons, name)
+        return register
 
     def job(
         self,
@@ -89,8 +94,9 @@ class Baton(Sidecar):
         timeout: Span | None = None,
     ) -> Callable[[H], H]:
         """Registers the handler of a job; the options are the defaults of jobs submitted here."""
+        register = _handler(self._handlers.jobs, name)
         self._handlers.job_options[name] = JobOptions(queue, priority, retry, timeout)
-        return _handler(self._handlers.jobs, name)
+        return register
 
     def on_become_leader(self, group: str = "default") -> Callable[[B], B]:
         """Registers what is done before the first run of a term; an error refuses the term."""
@@ -154,6 +160,24 @@ class Baton(Sidecar):
             sidecar, api_token_file=api_token_file, drain_seconds=drain_seconds
         ):
             await self._stop.wait()
+
+    def background(
+        self,
+        sidecar: str | None = None,
+        *,
+        api_token_file: str | Path | None = None,
+        drain_seconds: float = DRAIN_SECONDS,
+    ) -> Background:
+        """`attach` in a thread of its own, for programs without an event loop, such as WSGI apps.
+
+        Start it in each worker process, never before a fork. Defaults as in `attached`.
+        """
+        return Background(
+            lambda: self.attach(
+                sidecar, api_token_file=api_token_file, drain_seconds=drain_seconds
+            ),
+            self.stop,
+        )
 
     @asynccontextmanager
     async def serving(
@@ -271,8 +295,11 @@ def _handler(registry: dict[str, Registered], name: str) -> Callable[[H], H]:
 
 
 def _registrar(registry: dict[str, Any], name: str) -> Callable[[F], F]:
+    if name in registry:
+        raise ValueError(f"{name!r} is registered already")
+
     def register(function: F) -> F:
-        if name in registry:
+        if name in registry:  # registered between the two
             raise ValueError(f"{name!r} is registered already")
         registry[name] = function
         return function

@@ -81,6 +81,8 @@ class Attachment:
         if stream is None:
             return
         stream.leave()
+        if seconds <= 0:
+            return
         try:
             async with asyncio.timeout(seconds):
                 await self._leading.resign_all()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypedDict
 
 from baton._durations import Span, span
 from baton._values import to_bytes
@@ -53,6 +53,23 @@ class JobOptions:
     def __post_init__(self) -> None:
         if self.priority:
             _choice("priority", self.priority, _PRIORITIES)
+
+
+class SubmitOptions(TypedDict, total=False):
+    """What a job has beside its name and payload."""
+
+    queue: str
+    priority: str
+    key: str
+    due_at: datetime | None
+    delay: Span | None
+    expires_at: datetime | None
+    unique: Unique | None
+    retry: RetryPolicy | int | None
+    timeout: Span | None
+    labels: Mapping[str, str]
+    batch: str
+    content_type: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ class RunRecord:
     run: pb.Run
     payload: bytes
     timeout: float | None = None
+    state_key: str = ""  # of a job with a key
     checkpoints: dict[str, bytes] = field(default_factory=dict)
     cancel: Callable[[], Any] | None = None
     closed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -69,7 +70,10 @@ class RunBook:
             record is not None
             and record.run.state == pb.RUN_STATE_RUNNING
             and (record.run.attempt, record.run.epoch) == (ref.attempt, ref.epoch)
-            and self._terms.is_current(record.run.group, ref.epoch)
+            and (
+                record.run.kind == pb.RUN_KIND_JOB  # fenced by the pod, not by a term
+                or self._terms.is_current(record.run.group, ref.epoch)
+            )
         )
 
     def live(self, ref: pb.RunRef) -> RunRecord:
@@ -107,7 +111,8 @@ class FakeRuns(RunsServicer):
         found = [
             _shown(record.run)
             for record in reversed(self._book.records.values())
-            if request.name in ("", record.run.name)
+            if record.run.kind != pb.RUN_KIND_JOB
+            and request.name in ("", record.run.name)
             and request.outcome in (pb.OUTCOME_UNSPECIFIED, record.run.outcome)
             and request.state in (pb.RUN_STATE_UNSPECIFIED, record.run.state)
         ]

@@ -7,25 +7,31 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import grpc
 import grpc.aio
 
+from baton._durations import Span, span
+from baton._specs import JobSpec, SubmitOptions
 from baton._values import to_bytes
 from baton.testing._apps import CALLBACK_SECONDS, App, CalledApp
 from baton.testing._attach import AttachedProcess, FakeAppStream
 from baton.testing._common import Call, Terms, eventually, now
 from baton.testing._deferreds import FakeDeferreds, FakeIds
 from baton.testing._delivery import Delivery
+from baton.testing._job_book import JobBook
+from baton.testing._job_runner import JobRunner
+from baton.testing._jobs import FakeJobs
 from baton.testing._leadership import FakeLeadership
 from baton.testing._runs import FakeRuns, RunBook, RunRecord
 from baton.testing._schedules import FakeSchedules
 from baton.testing._state import FakeState, Store
 from baton.v1 import callback_pb2 as pb
-from baton.v1 import deferreds_pb2, runs_pb2, stream_pb2
+from baton.v1 import deferreds_pb2, jobs_pb2, runs_pb2, stream_pb2
 from baton.v1.deferreds_pb2_grpc import add_DeferredsServicer_to_server
 from baton.v1.ids_pb2_grpc import add_IdsServicer_to_server
+from baton.v1.jobs_pb2_grpc import add_JobsServicer_to_server
 from baton.v1.leadership_pb2_grpc import add_LeadershipServicer_to_server
 from baton.v1.runs_pb2_grpc import add_RunsServicer_to_server
 from baton.v1.schedules_pb2_grpc import add_SchedulesServicer_to_server
@@ -60,6 +66,8 @@ class FakeSidecar:
         self._server: grpc.aio.Server | None = None
         self._channel: grpc.aio.Channel | None = None
         self._called: CalledApp | None = None
+        self._jobs = JobBook(self._book)
+        self._runner = JobRunner(self._jobs, self._store, self._worker, self._spawn)
         self._processes: list[AttachedProcess] = []
         self._delivery = Delivery(self._app, self._terms, self._book, self._store)
 
@@ -90,6 +98,7 @@ class FakeSidecar:
         add_IdsServicer_to_server(FakeIds(), server)
         stream = FakeAppStream(self._terms, self._book, self._join, self._leave)
         add_AppStreamServicer_to_server(stream, server)
+        add_JobsServicer_to_server(FakeJobs(self._jobs, self._runner.pump), server)
         port = server.add_insecure_port(self.address)
         await server.start()
         self.address = f"{self.address.rpartition(':')[0]}:{port}"
@@ -203,7 +212,33 @@ class FakeSidecar:
 
     def runs(self) -> list[runs_pb2.Run]:
         """All runs as they are now, oldest first."""
-        return [record.run for record in self._book.records.values()]
+        records = self._book.records.values()
+        return [record.run for record in records if record.run.kind != runs_pb2.RUN_KIND_JOB]
+
+    def submit(self, name: str, payload: Any = None, **options: Unpack[SubmitOptions]) -> int:
+        """Submits a job, as another pod would; its id."""
+        spec = JobSpec(name, payload, **options).message()
+        (submitted,) = self._jobs.submit([spec], "")
+        self._runner.pump()
+        return submitted.job_id
+
+    def job(self, job_id: int) -> jobs_pb2.Job:
+        """One job as it is now."""
+        return self._jobs.jobs[job_id].shown(body=True)
+
+    def jobs(self) -> list[jobs_pb2.Job]:
+        """All jobs as they are now, oldest first."""
+        return [record.shown(body=True) for record in self._jobs.jobs.values()]
+
+    async def settle(self) -> None:
+        """Returns when no job runs, and none that is due can be started."""
+        await self._runner.settle()
+
+    async def advance(self, by: Span) -> None:
+        """Moves the clock of the jobs on, once none runs; returns when what is due has ended."""
+        await self.settle()
+        self._jobs.clock.advance(span(by) or timedelta())
+        await self.settle()
 
     def deferreds(self) -> list[deferreds_pb2.Deferred]:
         """All deferreds as they are now, oldest first, each with its token."""
@@ -217,8 +252,16 @@ class FakeSidecar:
             raise RuntimeError("no app: none has attached, and call_app_at was not called")
         return self._called
 
+    def _worker(self, job: str) -> App | None:
+        """Who executes a job: the process with the handler that has the least to do."""
+        able = [process for process in self._processes if process.can_execute(job)]
+        if able:
+            return min(able, key=lambda process: process.running)
+        return None if self._processes else self._called
+
     def _join(self, process: AttachedProcess) -> None:
         self._processes.append(process)
+        self._runner.pump()
 
     def _leave(self, process: AttachedProcess) -> None:
         """Forgets a process; with the one that leads its terms end, as when an app dies."""

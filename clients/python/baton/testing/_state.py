@@ -15,7 +15,7 @@ from baton.v1 import runs_pb2
 from baton.v1 import state_pb2 as pb
 from baton.v1.state_pb2_grpc import StateServicer
 
-_OWNED = ("singleton-state:", "schedule-state:")
+_OWNED = ("singleton-state:", "schedule-state:", "job-state:")
 _VALUE_BYTES_MAX = 1 << 20
 
 
@@ -137,7 +137,7 @@ class FakeState(StateServicer):
         if request.HasField("run"):
             run = request.run
             record = await accepted(call, lambda: self._book.live(run))
-            own = request.key == owned_key(record.run)
+            own = request.key in (owned_key(record.run), record.state_key)
             free = not request.key.startswith(_OWNED)
             await require(call, own or free, denied, f"{request.key} belongs to another")
         elif request.key.startswith(_OWNED):
