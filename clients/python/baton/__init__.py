@@ -9,8 +9,11 @@ from baton._app import Baton
 from baton._cluster import ClusterContext, cluster_context, next_id
 from baton._context import Context, OwnedState
 from baton._deferreds import Deferred
-from baton._outcomes import Fail, Result, Retry, Skip
+from baton._enqueue import Enqueue
+from baton._jobs import Submitted
+from baton._outcomes import Fail, Result, Retry, Skip, Snooze
 from baton._sidecar import Sidecar
+from baton._specs import JobSpec, Unique
 from baton._state import Change, Entry
 from baton.errors import (
     AlreadyExists,
@@ -34,6 +37,7 @@ from baton.errors import (
     Unauthenticated,
     Unavailable,
 )
+from baton.v1.jobs_pb2 import Job
 from baton.v1.leadership_pb2 import Leader
 from baton.v1.runs_pb2 import Run
 from baton.v1.schedules_pb2 import RetryPolicy, Schedule
@@ -50,12 +54,15 @@ __all__ = [
     "DeadlineExceeded",
     "Deferred",
     "DeferredFailed",
+    "Enqueue",
     "Entry",
     "Fail",
     "FailedPrecondition",
     "Fenced",
     "HeartbeatFailed",
     "InvalidArgument",
+    "Job",
+    "JobSpec",
     "Leader",
     "LeaderHandoffFailed",
     "LimitExceeded",
@@ -71,10 +78,13 @@ __all__ = [
     "SchemaDecodeFailed",
     "Sidecar",
     "Skip",
+    "Snooze",
     "StateLoadFailed",
     "StatePersistFailed",
+    "Submitted",
     "Unauthenticated",
     "Unavailable",
+    "Unique",
     "cluster_context",
     "next_id",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from baton.errors import ClusterContextRequired
 from baton.v1 import callback_pb2 as pb
@@ -26,12 +26,16 @@ class ClusterContext:
     entity_id: str = ""
 
     @staticmethod
-    def of(message: pb.ClusterContext) -> ClusterContext:
-        """From the message of a callback; an empty group means `default`."""
+    def of(message: pb.ClusterContext, *, cluster: str = "", runner_id: str = "") -> ClusterContext:
+        """From a message of the sidecar; a stream names cluster and runner once, in `welcome`.
+
+        An empty group means `default`, except for a job, which belongs to no group.
+        """
+        is_job = message.entity_type == "job"
         return ClusterContext(
-            cluster=message.cluster,
-            runner_id=message.runner_id,
-            group=message.group or "default",
+            cluster=message.cluster or cluster,
+            runner_id=message.runner_id or runner_id,
+            group=message.group or ("" if is_job else "default"),
             is_leader=message.is_leader,
             epoch=message.epoch,
             entity_type=message.entity_type,
@@ -39,9 +43,20 @@ class ClusterContext:
         )
 
 
+class Scope(Protocol):
+    """What a handler or a hook sets for the code below it."""
+
+    @property
+    def cluster(self) -> ClusterContext: ...
+    @property
+    def sidecar(self) -> Sidecar: ...
+    @property
+    def traceparent(self) -> str: ...
+
+
 @dataclass(frozen=True, slots=True)
-class Scope:
-    """What a callback sets for the code below it."""
+class HookScope:
+    """The scope of a hook."""
 
     cluster: ClusterContext
     sidecar: Sidecar
@@ -49,11 +64,7 @@ class Scope:
 
 
 _scope: ContextVar[Scope | None] = ContextVar("baton_scope", default=None)
-
-
-def enter_scope(scope: Scope) -> None:
-    """Sets the scope of the current task; a callback runs in a task of its own."""
-    _scope.set(scope)
+enter_scope = _scope.set  # of the current task: a hook or a handler runs in a task of its own
 
 
 def cluster_context() -> ClusterContext:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from typing import Any, TypeVar, cast
 
 import grpc
@@ -31,6 +31,7 @@ _OPTIONS = (
 Request = TypeVar("Request", bound=Message)
 Response = TypeVar("Response", bound=Message)
 Stub = TypeVar("Stub")
+T = TypeVar("T")
 
 
 def backoff_seconds(first: float = 0.1, longest: float = 2.0) -> Iterator[float]:
@@ -39,6 +40,27 @@ def backoff_seconds(first: float = 0.1, longest: float = 2.0) -> Iterator[float]
     while True:
         yield wait * random.uniform(0.5, 1.0)  # noqa: S311 - spreads calls, hides nothing
         wait = min(2 * wait, longest)
+
+
+async def repeated(
+    once: Callable[[float], Awaitable[T]],
+    *,
+    repeatable: Callable[[], bool] = lambda: True,
+    timeout: float = CALL_SECONDS,
+) -> T:
+    """The result of `once`, which is given the time left, again while it is UNAVAILABLE."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + timeout
+    for wait in backoff_seconds():
+        try:
+            return await once(deadline - loop.time())
+        except BatonError as error:
+            pause = max(wait, error.retry_after or 0.0)
+            away = error.code is grpc.StatusCode.UNAVAILABLE
+            if not (away and repeatable() and loop.time() + pause < deadline):
+                raise
+        await asyncio.sleep(pause)
+    raise AssertionError("unreachable: the waits never end")
 
 
 class Connection:
@@ -80,24 +102,26 @@ class Connection:
         timeout: float = CALL_SECONDS,
     ) -> Response:
         """One answer, or a `BatonError`. `repeatable`: asking twice does no harm."""
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + timeout
-        for wait in backoff_seconds():
-            try:
-                return await self._once(method, request, deadline - loop.time())
-            except BatonError as error:
-                pause = max(wait, error.retry_after or 0.0)
-                away = error.code is grpc.StatusCode.UNAVAILABLE
-                if not (away and repeatable and loop.time() + pause < deadline):
-                    raise
-            await asyncio.sleep(pause)
-        raise AssertionError("unreachable: the waits never end")
+        return await repeated(
+            lambda left: self._once(method, request, left),
+            repeatable=lambda: repeatable,
+            timeout=timeout,
+        )
+
+    def metadata(self) -> grpc.aio.Metadata:
+        """What goes with every call: the token, and the trace."""
+        metadata = grpc.aio.Metadata()
+        if self._token is not None:
+            metadata.add("baton-token", self._token.current())
+        if trace := traceparent():
+            metadata.add("traceparent", trace)
+        return metadata
 
     async def stream(
         self, method: grpc.aio.UnaryStreamMultiCallable[Request, Response], request: Request
     ) -> AsyncGenerator[Response, None]:
         """The messages of a stream until it breaks, which is a `BatonError`."""
-        call = method(request, metadata=self._metadata())
+        call = method(request, metadata=self.metadata())
         try:
             async for message in call:
                 yield message
@@ -115,19 +139,11 @@ class Connection:
         timeout: float,
     ) -> Response:
         try:
-            return await method(request, timeout=timeout, metadata=self._metadata())
+            return await method(request, timeout=timeout, metadata=self.metadata())
         except grpc.aio.AioRpcError as error:
             raise error_of(error, on_behalf_of_run=_names_run(request)) from None
         except grpc.aio.UsageError as error:  # the channel was closed meanwhile
             raise BatonError("the connection to the sidecar was closed") from error
-
-    def _metadata(self) -> grpc.aio.Metadata:
-        metadata = grpc.aio.Metadata()
-        if self._token is not None:
-            metadata.add("baton-token", self._token.current())
-        if trace := traceparent():
-            metadata.add("traceparent", trace)
-        return metadata
 
 
 def _names_run(request: Message) -> bool:

@@ -11,6 +11,7 @@ from typing import Self
 from baton._connection import Connection
 from baton._deferreds import Deferreds
 from baton._ids import Ids
+from baton._jobs import Jobs
 from baton._leadership import Leadership
 from baton._runs import Runs
 from baton._schedules import Schedules
@@ -32,6 +33,7 @@ class Sidecar(Connection):
         self.runs = Runs(self)
         self.leadership = Leadership(self)
         self.deferreds = Deferreds(self)
+        self.jobs = Jobs(self, {})
         self._ids = Ids(self)
 
     async def next_id(self) -> int:

@@ -84,6 +84,10 @@ class Terms:
         """Every open term."""
         return list(self._open.values())
 
+    def last_lost(self, group: str) -> int:
+        """The highest epoch lost; 0: none."""
+        return self._lost.get(group, 0)
+
     def is_news(self, group: str, epoch: int) -> bool:
         """Whether OnBecomeLeader with this epoch opens a term: above all lost and held."""
         held = self._open.get(group)

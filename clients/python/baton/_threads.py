@@ -17,12 +17,22 @@ from functools import partial
 from typing import Any
 
 
+def is_async(function: Callable[..., Any]) -> bool:
+    """Whether calling it gives a coroutine at once, without running anything of the user's."""
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(function, "__call__", None)  # noqa: B004 - an object with `async def __call__`
+    )
+
+
 async def invoke(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """The result of a function of the user: coroutine functions here, all others in a thread."""
-    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
-        getattr(function, "__call__", None)  # noqa: B004 - an object with `async def __call__`
-    ):
+    if is_async(function):
         return await function(*args, **kwargs)
+    return await invoke_in_thread(function, *args, **kwargs)
+
+
+async def invoke_in_thread(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """The result of a plain function; one that returns an awaitable has it awaited here."""
     result = await _in_thread(partial(function, *args, **kwargs))
     return await result if inspect.isawaitable(result) else result
 

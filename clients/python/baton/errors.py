@@ -155,6 +155,8 @@ _BY_CODE: dict[grpc.StatusCode, type[BatonError]] = {
     grpc.StatusCode.UNAUTHENTICATED: Unauthenticated,
 }
 
+_BY_NUMBER = {code.value[0]: code for code in grpc.StatusCode}
+
 _BY_REASON: dict[str, type[BatonError]] = {
     kind.__name__: kind
     for kind in (
@@ -176,3 +178,13 @@ def error_of(error: grpc.aio.AioRpcError, *, on_behalf_of_run: bool = False) -> 
     if on_behalf_of_run and kind is FailedPrecondition:
         kind = Fenced
     return kind(error.details() or code.name, code=code, details=details)
+
+
+def status_error(code: int, message: str, *, existing: bytes | None = None) -> BatonError:
+    """The typed error for a status inside a stream, which is always on behalf of a run."""
+    status = _BY_NUMBER.get(code, grpc.StatusCode.UNKNOWN)
+    kind = _BY_CODE.get(status, BatonError)
+    if kind is FailedPrecondition:
+        kind = Fenced
+    details = StatusDetails(existing=existing)
+    return kind(message or status.name, code=status, details=details)

@@ -15,8 +15,9 @@ def app() -> Baton:
     return Baton()
 
 
-@pytest.fixture
-async def sidecar(app: Baton) -> AsyncIterator[FakeSidecar]:
-    """The fake beside `app`, leading nothing yet."""
-    async with FakeSidecar.beside(app, groups=("default", "reports")) as fake:
+@pytest.fixture(params=[True, False], ids=["attached", "called"])
+async def sidecar(app: Baton, request: pytest.FixtureRequest) -> AsyncIterator[FakeSidecar]:
+    """The fake beside `app`, leading nothing yet; the app attaches, or is called."""
+    groups = ("default", "reports")
+    async with FakeSidecar.beside(app, attach=request.param, groups=groups) as fake:
         yield fake

@@ -184,7 +184,7 @@ async def test_tokens_are_checked_both_ways(tmp_path: Path):
         stranger = FakeSidecar(app_token="app-secreT")
         stranger.call_app_at(address)
         with pytest.raises(grpc.aio.AioRpcError) as caught:
-            await stranger._app.call(stranger._app.stub.OnLoseLeadership, _nothing())
+            await stranger._app().lose(callback_pb2.OnLoseLeadershipRequest())
         assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED
         assert app.is_leader()
         await stranger.__aexit__()
@@ -196,10 +196,6 @@ async def test_tokens_are_checked_both_ways(tmp_path: Path):
         api_token.write_text("wrong-now")
         with pytest.raises(Unauthenticated):
             await app.leadership.list()
-
-
-def _nothing() -> Any:
-    return callback_pb2.OnLoseLeadershipRequest()
 
 
 def test_a_token_file_is_read_again_when_it_changes(tmp_path: Path):
@@ -275,7 +271,8 @@ async def test_the_trace_goes_on_with_calls_to_the_sidecar(refusing):
 
     async with FakeSidecar() as fake, app.serving("127.0.0.1:0", fake.address) as address:
         fake.call_app_at(address)
-        fake._app._metadata = (("traceparent", "00-1-2-01"),)
+        assert fake._called is not None
+        fake._called._metadata = (("traceparent", "00-1-2-01"),)
         await fake.lead()
         await fake.execute("report")
     assert servicer.metadata["traceparent"] == "00-1-2-01"

@@ -56,6 +56,14 @@ def _raise(error: Exception) -> Callable[[Context], Any]:
     return handler
 
 
+class _Unprintable(Exception):
+    def __str__(self) -> str:
+        raise ValueError
+
+
+_NOT_JSON = "TypeError: Object of type {} is not JSON serializable"
+
+
 @pytest.mark.parametrize(
     ("handler", "outcome", "text"),
     [
@@ -64,9 +72,11 @@ def _raise(error: Exception) -> Callable[[Context], Any]:
         (_raise(Skip("holiday")), pb.OUTCOME_SKIPPED, ""),
         (_raise(Retry("later", after=0.5)), pb.OUTCOME_FAILED, "later"),
         (_raise(Fail("never")), pb.OUTCOME_FAILED, "never"),
-        (_raise(ValueError("password=hunter2")), pb.OUTCOME_FAILED, "unhandled ValueError"),
-        (lambda context: object(), pb.OUTCOME_FAILED, "unhandled TypeError"),
-        (_raise(Fail("never", state={"hunter2"})), pb.OUTCOME_FAILED, "unhandled TypeError"),
+        (_raise(ValueError("no such day")), pb.OUTCOME_FAILED, "ValueError: no such day"),
+        (_raise(KeyError()), pb.OUTCOME_FAILED, "KeyError"),
+        (_raise(_Unprintable()), pb.OUTCOME_FAILED, "_Unprintable"),
+        (lambda context: object(), pb.OUTCOME_FAILED, _NOT_JSON.format("object")),
+        (_raise(Fail("never", state={"x"})), pb.OUTCOME_FAILED, _NOT_JSON.format("set")),
         (_raise(Fail("no \udcff")), pb.OUTCOME_FAILED, "no ?"),
         (_raise(Fail(OSError("gone"))), pb.OUTCOME_FAILED, "gone"),  # type: ignore[arg-type]
         (_raise(Fail(None)), pb.OUTCOME_FAILED, ""),  # type: ignore[arg-type]
@@ -75,12 +85,30 @@ def _raise(error: Exception) -> Callable[[Context], Any]:
 async def test_answers(
     app: Baton, sidecar: FakeSidecar, handler: Callable[[Context], Any], outcome: int, text: str
 ):
-    """Returning and raising become outcomes; no text of an unexpected error leaves the app."""
+    """Returning and raising become outcomes; type and message of an error are recorded."""
     app.schedule("report")(handler)
     await sidecar.lead()
     run = await sidecar.execute("report")
     assert run.outcome == outcome
     assert run.error == text
+
+
+async def test_a_long_message_is_cut(app: Baton, sidecar: FakeSidecar):
+    """The record holds 4 KiB of it, and no half character."""
+    app.schedule("report")(_raise(ValueError("x" + "ü" * 4000)))
+    await sidecar.lead()
+    run = await sidecar.execute("report")
+    assert len(run.error.encode()) in {4095, 4096}
+    assert run.error.startswith("ValueError: xü")
+
+
+async def test_hidden_errors_tell_their_type_only():
+    """`hide_errors`: the message may hold secrets, and stays in the log."""
+    app = Baton(hide_errors=True)
+    app.schedule("report")(_raise(ValueError("password=hunter2")))
+    async with FakeSidecar.beside(app) as sidecar:
+        await sidecar.lead()
+        assert (await sidecar.execute("report")).error == "unhandled ValueError"
 
 
 async def test_retryable_failures_are_tried_again_and_final_ones_are_not(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import AsyncIterator
 from datetime import timedelta
 
 import grpc
 import pytest
 from baton import Baton, ClusterContext, Context, cluster_context, next_id
-from baton._clock import boottime
 from baton.testing import FakeSidecar, eventually
 from baton.v1 import callback_pb2 as pb
 from baton.v1.callback_pb2_grpc import AppCallbackStub
@@ -17,9 +17,16 @@ from baton.v1.runs_pb2 import RUN_KIND_SINGLETON, RUN_STATE_WAITING
 
 
 @pytest.fixture
-async def stub(app: Baton, sidecar: FakeSidecar):
+async def called(app: Baton) -> AsyncIterator[FakeSidecar]:
+    """The fake beside `app`, which it calls."""
+    async with FakeSidecar.beside(app, attach=False, groups=("default", "reports")) as fake:
+        yield fake
+
+
+@pytest.fixture
+async def stub(called: FakeSidecar):
     """Calls the app directly, with messages that the fake would never send."""
-    return sidecar._app.stub
+    return called._called.stub
 
 
 def became(epoch: int, seconds: float = 3.0, group: str = "default") -> pb.OnBecomeLeaderRequest:
@@ -110,8 +117,9 @@ async def test_a_lose_hook_sees_its_own_term_however_that_ended():
         assert await next_id()
         told.append(context)
 
-    async with FakeSidecar.beside(app) as sidecar:
-        stub = sidecar._app.stub
+    async with FakeSidecar.beside(app, attach=False) as sidecar:
+        assert sidecar._called is not None
+        stub = sidecar._called.stub
         await stub.OnBecomeLeader(became(7))
         await stub.OnBecomeLeader(became(8))
         await stub.OnLoseLeadership(lost(0))
@@ -132,59 +140,24 @@ async def test_an_app_that_stops_as_its_term_is_lost_ends_it_once(app: Baton, si
     assert len(told) == 1
 
 
-async def test_trust_ends_without_renewal(app: Baton, sidecar: FakeSidecar):
-    """G1: is_leader is never true past the trust time; what runs is cancelled, no more begins."""
-    begun: list[int] = []
-    reasons: list[str] = []
-    stopped = asyncio.Event()
-
-    @app.singleton("coordinator")
-    async def coordinator(context: Context) -> None:
-        begun.append(context.run_id)
-        try:
-            await asyncio.sleep(60)
-        finally:
-            reasons.append(context.cancel_reason)
-            stopped.set()
-
-    sidecar.freeze()
-    await sidecar.lead(trusted_seconds=3.0)
-    told_at = boottime()
-    task = asyncio.create_task(sidecar.execute("coordinator", kind=RUN_KIND_SINGLETON))
-    asked_at = boottime()
-    while app.is_leader():
-        assert asked_at < told_at + 3.0
-        assert not stopped.is_set()
-        await asyncio.sleep(0.01)
-        asked_at = boottime()
-    run = await asyncio.wait_for(task, 20)
-    assert stopped.is_set()
-    assert reasons == ["TRUST_EXPIRED"]
-    assert run.state == RUN_STATE_WAITING
-    refused = await sidecar.execute("coordinator", kind=RUN_KIND_SINGLETON)
-    assert refused.state == RUN_STATE_WAITING
-    assert "UNAVAILABLE" in refused.error
-    assert begun == [run.run_id]
-
-
 async def test_runs_of_other_terms_are_refused(
-    app: Baton, sidecar: FakeSidecar, stub: AppCallbackStub
+    app: Baton, called: FakeSidecar, stub: AppCallbackStub
 ):
     """G1: neither an old term's Execute nor one of a term not yet known is begun."""
     begun: list[int] = []
     app.schedule("report")(lambda context: begun.append(context.epoch))
-    epoch = await sidecar.lead()
+    epoch = await called.lead()
     for other in (epoch - 1, epoch + 1):
         context = pb.ClusterContext(group="default", epoch=other, is_leader=True)
         with pytest.raises(grpc.aio.AioRpcError) as caught:
             await stub.Execute(pb.ExecuteRequest(context=context, name="report"))
         assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
-    await sidecar.execute("report")
+    await called.execute("report")
     assert begun == [epoch]
 
 
 async def test_a_term_that_was_refused_is_not_renewed(
-    app: Baton, sidecar: FakeSidecar, stub: AppCallbackStub
+    app: Baton, called: FakeSidecar, stub: AppCallbackStub
 ):
     """G1: after a failed hook the app does not lead, although its sidecar still says so."""
 
@@ -192,20 +165,12 @@ async def test_a_term_that_was_refused_is_not_renewed(
     async def become(context: ClusterContext) -> None:
         raise OSError
 
-    term = sidecar._terms.begin("default", 3.0)
+    term = called._terms.begin("default", 3.0)
     with pytest.raises(grpc.aio.AioRpcError):
         await stub.OnBecomeLeader(became(term.epoch))
     for _ in range(12):
         assert not app.is_leader()
         await asyncio.sleep(0.1)
-
-
-async def test_trust_is_renewed_by_the_watch(app: Baton, sidecar: FakeSidecar):
-    """G1: while the sidecar renews, the app leads beyond the trust it was first given."""
-    await sidecar.lead(trusted_seconds=5.0)
-    for _ in range(60):
-        await asyncio.sleep(0.1)
-        assert app.is_leader()
 
 
 async def test_the_earlier_of_the_two_ends_of_trust_counts(app: Baton, stub: AppCallbackStub):
@@ -361,17 +326,3 @@ async def test_draining_is_told_to_handlers(app: Baton, sidecar: FakeSidecar):
     await asyncio.wait_for(begun.wait(), 20)
     await sidecar.drain()
     assert (await asyncio.wait_for(task, 20)).result == b'{"before":false,"after":true}'
-
-
-async def test_the_watch_survives_a_sidecar_that_comes_late(app: Baton):
-    """The client reconnects by itself: an API that was away renews trust once it is back."""
-    async with FakeSidecar() as fake:
-        address = fake.address
-    async with app.serving("127.0.0.1:0", address) as served:
-        late = FakeSidecar(address=address)
-        late.call_app_at(served)
-        await late.lead(trusted_seconds=1.0)
-        await asyncio.sleep(1.2)
-        assert not app.is_leader()
-        async with late:
-            await eventually(app.is_leader)

@@ -13,7 +13,7 @@ from baton.testing import FakeSidecar, eventually
 from baton.v1.runs_pb2 import OUTCOME_SUCCEEDED
 
 PROGRAM = """
-import asyncio, sys
+import asyncio, sys, time
 from baton import Baton
 app = Baton()
 
@@ -27,12 +27,17 @@ async def slow(ctx):
 async def lose(ctx, reason):
     print("lost", reason, flush=True)
 
-app.run(sys.argv[1], sys.argv[2], drain_seconds=float(sys.argv[3]))
+@app.schedule("blocking")
+async def blocking(ctx):
+    time.sleep(ctx.json())
+
+app.run(sys.argv[1] or None, sys.argv[2], drain_seconds=float(sys.argv[3]))
 """
 
 
 @asynccontextmanager
 async def program(address: str, sidecar: str, drain_seconds: float) -> AsyncIterator[Process]:
+    """The program; without an address it attaches."""
     args = (sys.executable, "-c", PROGRAM, address, sidecar, str(drain_seconds))
     process = await asyncio.create_subprocess_exec(*args, stdout=PIPE)
     try:
@@ -92,3 +97,75 @@ async def test_a_second_signal_does_not_wait(tmp_path):
         await asyncio.wait_for(process.communicate(), 30)
         assert process.returncode == 0
         await run
+
+
+async def test_an_attached_program_drains_after_sigterm():
+    """G1, G18: no new work, runs finish, leadership is handed over, and only then it ends."""
+    async with FakeSidecar(drain_seconds=5) as fake, program("", fake.address, 20) as process:
+        await fake.wait_attached(seconds=60)
+        await fake.lead()
+        (stream,) = fake._processes
+        run = asyncio.create_task(fake.execute("slow"))
+        await asyncio.sleep(0.1)
+        process.send_signal(signal.SIGTERM)
+        ended = await asyncio.wait_for(run, 30)
+        output, _ = await asyncio.wait_for(process.communicate(), 30)
+        assert ended.outcome == OUTCOME_SUCCEEDED
+        assert output == b"lost RESIGNED\n"
+        assert process.returncode == 0
+        assert stream.capacity == 0
+
+
+async def test_the_drain_time_of_an_attached_program_is_bounded():
+    """What does not end in time is handed back at once, and the process ends."""
+    async with FakeSidecar(drain_seconds=60) as fake, program("", fake.address, 0.5) as process:
+        await fake.wait_attached(seconds=60)
+        await fake.lead()
+        run = asyncio.create_task(fake.execute("slow", 60))
+        await asyncio.sleep(0.1)
+        process.send_signal(signal.SIGTERM)
+        output, _ = await asyncio.wait_for(process.communicate(), 30)
+        assert output == b"lost SHUTDOWN\n"
+        assert process.returncode == 0
+        assert "UNAVAILABLE" in (await run).error
+
+
+async def test_a_second_signal_ends_an_attached_program_at_once():
+    async with FakeSidecar(drain_seconds=60) as fake, program("", fake.address, 60) as process:
+        await fake.wait_attached(seconds=60)
+        await fake.lead()
+        run = asyncio.create_task(fake.execute("slow", 60))
+        await asyncio.sleep(0.1)
+        process.send_signal(signal.SIGTERM)
+        await eventually(lambda: fake._terms.groups["default"].draining, 20)
+        process.send_signal(signal.SIGTERM)
+        await asyncio.wait_for(process.communicate(), 30)
+        assert process.returncode == 0
+        await run
+
+
+async def test_a_blocked_loop_answers_no_health_check():
+    """G9: a process that hangs in a handler is noticed, because nothing else answers for it."""
+    async with FakeSidecar() as fake, program("", fake.address, 1) as process:
+        await fake.wait_attached(seconds=60)
+        await fake.lead()
+        (stream,) = fake._processes
+        run = asyncio.create_task(fake.execute("blocking", 2.5))
+        await asyncio.sleep(0.5)
+        before = len(stream.pongs)
+        await asyncio.sleep(1.5)
+        assert len(stream.pongs) == before
+        await run
+        await eventually(lambda: len(stream.pongs) > before)
+        process.send_signal(signal.SIGTERM)
+        await asyncio.wait_for(process.communicate(), 30)
+
+
+async def test_an_address_in_the_environment_serves(tmp_path, monkeypatch):
+    """A pod that was set up for callbacks keeps them."""
+    monkeypatch.setenv("BATON_APP_ADDRESS", f"unix://{tmp_path}/app.sock")
+    async with FakeSidecar() as fake, program("", fake.address, 1) as process:
+        await led(fake, f"unix://{tmp_path}/app.sock")
+        assert not fake.attached()
+        process.send_signal(signal.SIGTERM)
+        await asyncio.wait_for(process.communicate(), 30)

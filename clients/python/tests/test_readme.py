@@ -25,8 +25,39 @@ def shown() -> dict[str, Any]:
 
 
 async def test_the_shown_test_passes(shown: dict[str, Any]):
-    """The last block is a test of the first."""
-    await shown["test_cleanup"]()
+    """The last block tests what the others define."""
+    await shown["test_report"]()
+    await shown["test_order"]()
+
+
+async def test_the_shown_calls_work(shown: dict[str, Any]):
+    """A job is submitted and waited for; another one in a transaction; the lifespan attaches."""
+    async with FakeSidecar() as sidecar:
+        attached = shown["app"].attached
+        shown["app"].attached = lambda: attached(sidecar.address, drain_seconds=0)
+        async with shown["lifespan"](None):
+            await sidecar.wait_attached()
+            submitted = asyncio.create_task(shown["submit"]())
+            await eventually(sidecar.jobs)
+            await sidecar.advance("10s")
+            assert await submitted == b'"done"'
+    connection = Recording()
+    assert shown["place_order"](connection) == 7
+    assert connection.statements[1].startswith("SELECT baton.enqueue(")
+
+
+class Recording:
+    """A connection of psycopg that answers with an id."""
+
+    def __init__(self) -> None:
+        self.statements: list[str] = []
+
+    def execute(self, statement: str, values: object = None) -> Recording:
+        self.statements.append(statement)
+        return self
+
+    def fetchone(self) -> tuple[int]:
+        return (7,)
 
 
 async def test_the_shown_order_waits_for_its_approval(shown: dict[str, Any]):

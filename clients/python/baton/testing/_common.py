@@ -50,6 +50,24 @@ async def not_found(call: Call, what: str) -> NoReturn:
     await call.abort(grpc.StatusCode.NOT_FOUND, f"{what} does not exist")
 
 
+class Refused(Exception):
+    """A request that the fake does not accept, however it came."""
+
+    def __init__(
+        self, code: grpc.StatusCode, message: str, *, existing: bytes | None = None
+    ) -> None:
+        super().__init__(message)
+        self.code, self.existing = code, existing
+
+
+async def accepted(call: Call, action: Callable[[], Item]) -> Item:
+    """What `action` returns; what it refuses is how the call ends."""
+    try:
+        return action()
+    except Refused as refused:
+        await call.abort(refused.code, str(refused))
+
+
 async def require(call: Call, condition: bool, code: grpc.StatusCode, message: str) -> None:
     """Refuses a call unless the condition holds."""
     if not condition:

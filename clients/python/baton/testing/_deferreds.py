@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 import grpc
 
-from baton.testing._common import Call, not_found, now, require
+from baton.testing._common import Call, accepted, not_found, now, require
 from baton.testing._runs import RunBook
 from baton.v1 import deferreds_pb2 as pb
 from baton.v1 import ids_pb2
@@ -37,7 +37,8 @@ class FakeDeferreds(DeferredsServicer):
         self, request: pb.DeferredsCreateRequest, call: Call
     ) -> pb.DeferredsCreateResponse:
         if request.HasField("run"):
-            await self._book.live(request.run, call)
+            run = request.run
+            await accepted(call, lambda: self._book.live(run))
         identity = (request.run.run_id, request.name)
         if identity not in self._tokens:
             token = self._tokens[identity] = secrets.token_urlsafe(24)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import Any
+from collections.abc import Callable
+from datetime import timedelta
 
 import grpc
 import grpc.aio
 
-from baton.testing._common import Terms
+from baton.testing._apps import App
+from baton.testing._common import Terms, now
 from baton.testing._runs import RunBook, RunRecord
 from baton.testing._state import Store, entity_type, owned_key
 from baton.v1 import callback_pb2 as pb
 from baton.v1 import runs_pb2
-from baton.v1.callback_pb2_grpc import AppCallbackStub
 
 _UNDELIVERABLE = {
     grpc.StatusCode.UNAVAILABLE,
@@ -37,24 +38,11 @@ _OUTCOMES = {
 
 
 class Delivery:
-    """Calls into one app."""
+    """Delivers to the app that leads."""
 
-    def __init__(
-        self,
-        stub: AppCallbackStub,
-        metadata: tuple[tuple[str, str], ...],
-        terms: Terms,
-        book: RunBook,
-        store: Store,
-    ) -> None:
-        self.stub = stub
-        self._metadata = metadata
-        self._terms, self._book, self._store = terms, book, store
+    def __init__(self, app: Callable[[], App], terms: Terms, book: RunBook, store: Store) -> None:
+        self._app, self._terms, self._book, self._store = app, terms, book, store
         self._remembered: dict[str, runs_pb2.ExecutionMetadata] = {}
-
-    async def call(self, method: Any, request: Any, timeout: float | None = None) -> Any:
-        """One call with the token; the errors of gRPC are left as they are."""
-        return await method(request, timeout=timeout, metadata=self._metadata)
 
     def context(self, group: str, epoch: int, *, is_leader: bool) -> pb.ClusterContext:
         """Where the calls of this fake come from."""
@@ -111,7 +99,7 @@ class Delivery:
 
     async def _answer(self, record: RunRecord) -> pb.ExecuteResponse | None:
         """What the app answered; None: undeliverable, or cancelled."""
-        call: Any = self.stub.Execute(self._request(record), metadata=self._metadata)
+        call = self._app().execute(self._request(record), record.timeout)
         record.cancel = call.cancel
         record.closed.clear()
         try:
@@ -141,8 +129,10 @@ class Delivery:
             runs_pb2.Checkpoint(step=step, value=value)
             for step, value in record.checkpoints.items()
         ]
+        deadline = now() + timedelta(seconds=record.timeout) if record.timeout else None
         return pb.ExecuteRequest(
             context=context,
+            deadline=deadline,
             run_id=run.run_id,
             kind=run.kind,
             name=run.name,

@@ -20,8 +20,10 @@ class FakeLeadership(LeadershipServicer):
 
     def __init__(self, terms: Terms, hand_over: Callable[[str], None]) -> None:
         self._terms, self._hand_over = terms, hand_over
+        self.watchers = 0  # Watch calls so far
 
     async def Get(self, request: pb.LeadershipGetRequest, call: Call) -> pb.LeadershipGetResponse:
+        await self._thawed()
         group = await self._known(request.group, call)
         return pb.LeadershipGetResponse(leader=self._terms.leader(group))
 
@@ -35,6 +37,7 @@ class FakeLeadership(LeadershipServicer):
     async def Resign(
         self, request: pb.LeadershipResignRequest, call: Call
     ) -> pb.LeadershipResignResponse:
+        await self._thawed()
         group = await self._known(request.group, call)
         leads = self._terms.groups[group].leads
         await require(call, leads, grpc.StatusCode.FAILED_PRECONDITION, "not the leader")
@@ -44,6 +47,7 @@ class FakeLeadership(LeadershipServicer):
     async def Watch(
         self, request: pb.LeadershipWatchRequest, call: Call
     ) -> AsyncIterator[pb.LeadershipWatchResponse]:
+        self.watchers += 1
         group = await self._known(request.group, call)
         while True:
             if self._terms.renewing:
@@ -59,6 +63,12 @@ class FakeLeadership(LeadershipServicer):
                     return
             if self._terms.groups[group].leads:
                 return
+
+    async def _thawed(self) -> None:
+        """A frozen process answers nothing."""
+        while not self._terms.renewing:
+            async with self._terms.changed:
+                await self._terms.changed.wait()
 
     async def _known(self, group: str, call: Call) -> str:
         group = group or "default"

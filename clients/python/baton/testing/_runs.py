@@ -10,7 +10,7 @@ from typing import Any
 
 import grpc
 
-from baton.testing._common import Call, Terms, not_found, now, page, require
+from baton.testing._common import Call, Refused, Terms, accepted, not_found, now, page, require
 from baton.v1 import runs_pb2 as pb
 from baton.v1.runs_pb2_grpc import RunsServicer
 
@@ -21,6 +21,8 @@ class RunRecord:
 
     run: pb.Run
     payload: bytes
+    timeout: float | None = None
+    state_key: str = ""  # of a job with a key
     checkpoints: dict[str, bytes] = field(default_factory=dict)
     cancel: Callable[[], Any] | None = None
     closed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -68,14 +70,32 @@ class RunBook:
             record is not None
             and record.run.state == pb.RUN_STATE_RUNNING
             and (record.run.attempt, record.run.epoch) == (ref.attempt, ref.epoch)
-            and self._terms.is_current(record.run.group, ref.epoch)
+            and (
+                record.run.kind == pb.RUN_KIND_JOB  # fenced by the pod, not by a term
+                or self._terms.is_current(record.run.group, ref.epoch)
+            )
         )
 
-    async def live(self, ref: pb.RunRef, call: Call) -> RunRecord:
+    def live(self, ref: pb.RunRef) -> RunRecord:
         """The run of a live attempt; refuses any other."""
-        code = grpc.StatusCode.FAILED_PRECONDITION
-        await require(call, self.is_live(ref), code, "not the live attempt")
+        if not self.is_live(ref):
+            raise Refused(grpc.StatusCode.FAILED_PRECONDITION, "not the live attempt")
         return self.records[ref.run_id]
+
+    def checkpoint(self, ref: pb.RunRef, step: str, value: bytes) -> None:
+        """Stores a step; the same value again is fine."""
+        stored = self.live(ref).checkpoints.setdefault(step, value)
+        if stored != value:
+            exists = grpc.StatusCode.ALREADY_EXISTS
+            raise Refused(exists, f"step {step} is stored", existing=stored)
+
+    def heartbeat(self, request: pb.RunsHeartbeatRequest) -> None:
+        """Stores a sign of life."""
+        run = self.live(request.run).run
+        if request.HasField("progress"):
+            run.progress = request.progress
+        if request.HasField("message"):
+            run.progress_message = request.message
 
 
 class FakeRuns(RunsServicer):
@@ -91,7 +111,8 @@ class FakeRuns(RunsServicer):
         found = [
             _shown(record.run)
             for record in reversed(self._book.records.values())
-            if request.name in ("", record.run.name)
+            if record.run.kind != pb.RUN_KIND_JOB
+            and request.name in ("", record.run.name)
             and request.outcome in (pb.OUTCOME_UNSPECIFIED, record.run.outcome)
             and request.state in (pb.RUN_STATE_UNSPECIFIED, record.run.state)
         ]
@@ -123,20 +144,14 @@ class FakeRuns(RunsServicer):
     async def Checkpoint(
         self, request: pb.RunsCheckpointRequest, call: Call
     ) -> pb.RunsCheckpointResponse:
-        record = await self._book.live(request.run, call)
-        stored = record.checkpoints.setdefault(request.step, request.value)
-        same = stored == request.value
-        await require(call, same, grpc.StatusCode.ALREADY_EXISTS, f"step {request.step} is stored")
+        store = self._book.checkpoint
+        await accepted(call, lambda: store(request.run, request.step, request.value))
         return pb.RunsCheckpointResponse()
 
     async def Heartbeat(
         self, request: pb.RunsHeartbeatRequest, call: Call
     ) -> pb.RunsHeartbeatResponse:
-        run = (await self._book.live(request.run, call)).run
-        if request.HasField("progress"):
-            run.progress = request.progress
-        if request.HasField("message"):
-            run.progress_message = request.message
+        await accepted(call, lambda: self._book.heartbeat(request))
         return pb.RunsHeartbeatResponse()
 
     async def _known(self, run_id: int, call: Call) -> RunRecord:

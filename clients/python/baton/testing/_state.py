@@ -9,13 +9,13 @@ from datetime import UTC, timedelta
 
 import grpc
 
-from baton.testing._common import Call, not_found, now, page, require
+from baton.testing._common import Call, accepted, not_found, now, page, require
 from baton.testing._runs import RunBook
 from baton.v1 import runs_pb2
 from baton.v1 import state_pb2 as pb
 from baton.v1.state_pb2_grpc import StateServicer
 
-_OWNED = ("singleton-state:", "schedule-state:")
+_OWNED = ("singleton-state:", "schedule-state:", "job-state:")
 _VALUE_BYTES_MAX = 1 << 20
 
 
@@ -135,8 +135,9 @@ class FakeState(StateServicer):
         """Owned keys need their live run; a version that is expected must be there."""
         denied = grpc.StatusCode.FAILED_PRECONDITION
         if request.HasField("run"):
-            record = await self._book.live(request.run, call)
-            own = request.key == owned_key(record.run)
+            run = request.run
+            record = await accepted(call, lambda: self._book.live(run))
+            own = request.key in (owned_key(record.run), record.state_key)
             free = not request.key.startswith(_OWNED)
             await require(call, own or free, denied, f"{request.key} belongs to another")
         elif request.key.startswith(_OWNED):
