@@ -71,6 +71,9 @@ _secrets: set[str] = set()
 _secret_pattern: re.Pattern[str] | None = None
 
 
+_level = logging.DEBUG  # until `configure` is called
+
+
 def configure(level: str = "info", format: str | None = None, secrets: Iterable[str] = ()) -> None:
     """Set up structlog and stdlib logging for the process; `secrets` are tokens or whole URLs.
 
@@ -78,7 +81,8 @@ def configure(level: str = "info", format: str | None = None, secrets: Iterable[
     """
     for secret in secrets:
         add_secret(secret)
-    number = logging.getLevelNamesMapping()[level.upper()]
+    global _level
+    _level = number = logging.getLevelNamesMapping()[level.upper()]
     readable = format == "console" if format else sys.stderr.isatty()
     shared: list[Processor] = [
         _in_scope,
@@ -95,6 +99,11 @@ def configure(level: str = "info", format: str | None = None, secrets: Iterable[
         cache_logger_on_first_use=True,
     )
     _route_libraries(number)
+
+
+def debugging() -> bool:
+    """Whether debug events are logged; ask before collecting fields for each run."""
+    return _level <= logging.DEBUG
 
 
 def add_secret(secret: str) -> None:

@@ -14,6 +14,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from sidecar.model.errors import InvalidArgument
 from sidecar.model.run import RunRef
 
+_UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NANOS_MAX = 999_999_999
 _SECONDS_MAX = 315_576_000_000  # ten thousand years, as the well-known type has it
 _YEARS = (1970, 2199)
@@ -27,8 +28,9 @@ def timestamp(instant: datetime | None) -> Timestamp | None:
     if instant is None:
         return None
     # FromDatetime of protobuf takes ten times as long, and each Execute carries several.
-    whole = int(instant.replace(microsecond=0).timestamp())
-    return Timestamp(seconds=whole, nanos=instant.microsecond * 1000)
+    since = instant - _UNIX_EPOCH
+    seconds = since.days * 86_400 + since.seconds
+    return Timestamp(seconds=seconds, nanos=since.microseconds * 1000)
 
 
 @overload

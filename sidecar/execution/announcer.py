@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 
 import structlog
 
-from sidecar import metrics
+from sidecar import logs, metrics
 from sidecar.model.run import Answer, CallFailed, Failed, Outcome, Run, RunKind
 from sidecar.model.run_records import Completion, Recorded
 
@@ -40,14 +40,16 @@ class Announcer:
             metrics.TICK_LATENESS_SECONDS.observe(max(0.0, run.late_seconds))
 
     def delivered(self, run: Run) -> None:
-        log.debug("execute_started", **_fields(run))
-        self._ping(run, "start")
+        if logs.debugging():
+            log.debug("execute_started", **_fields(run))
+        if run.ping_url:
+            self._ping(run, "start")
 
     def answered(self, run: Run, answer: Answer) -> None:
         if isinstance(answer, Failed | CallFailed):
             fields = {"code": answer.code, "problem": answer.message}
             log.warning("execute_failed", **fields, **_fields(run))
-        else:
+        elif logs.debugging():
             log.debug("execute_answered", answer=type(answer).__name__, **_fields(run))
 
     def recorded(self, completion: Completion, recorded: Recorded) -> None:

@@ -20,7 +20,7 @@ transport needs one.
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
 import structlog
@@ -183,8 +183,7 @@ class Executions:
             return
         initial = self.steps.loader.initial(run) if run.ref.attempt == 1 else None
         if initial is not None and self.steps.app.connected:
-            if initial != run.state:
-                attempt.run = replace(run, state=initial)
+            run.state = initial
             self._deliver(attempt)
             return
         name = f"execution.load.{run.ref.run_id}"
@@ -192,7 +191,7 @@ class Executions:
 
     async def _load_and_deliver(self, attempt: _Attempt) -> None:
         try:
-            attempt.run = await self._loaded(attempt.run)
+            await self._loaded(attempt.run)
             connected = self.steps.app.connected or await self.steps.app.wait_connected(
                 self.steps.connect_seconds
             )
@@ -207,7 +206,7 @@ class Executions:
             failed = CallFailed("UNAVAILABLE", "no connection to the app", delivered=False)
             self._answer(attempt, failed)
 
-    async def _loaded(self, run: Run) -> Run:
+    async def _loaded(self, run: Run) -> None:
         pause = _LOAD_RETRY_SECONDS[0]
         while True:
             try:
@@ -219,12 +218,11 @@ class Executions:
             await asyncio.sleep(pause)
             pause = min(pause * 2, _LOAD_RETRY_SECONDS[1])
 
-    async def _read(self, run: Run) -> Run:
-        state = await self.steps.loader.load(run)
-        if run.ref.attempt == 1:
-            return replace(run, state=state)
-        found = await self.steps.loader.checkpoints([run.ref.run_id])
-        return replace(run, state=state, checkpoints=found.get(run.ref.run_id, ()))
+    async def _read(self, run: Run) -> None:
+        run.state = await self.steps.loader.load(run)
+        if run.ref.attempt > 1:
+            found = await self.steps.loader.checkpoints([run.ref.run_id])
+            run.checkpoints = found.get(run.ref.run_id, ())
 
     # ── deliver ─────────────────────────────────────────────────────────────────────────────────
 

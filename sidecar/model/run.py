@@ -85,9 +85,13 @@ class Limits:
     deliverable_seconds: float = 86_400.0  # how long an app may not know the handler
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Run:
-    """A claimed run: one attempt, and everything that the app is sent to execute it."""
+    """A claimed run: one attempt, and everything that the app is sent to execute it.
+
+    Not frozen: with so many fields that costs as much as everything else that happens to a run.
+    Only the pipeline changes one: it adds the state and the checkpoints.
+    """
 
     ref: RunRef
     kind: RunKind

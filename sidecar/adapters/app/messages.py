@@ -88,7 +88,7 @@ def fill_execute(request: callback_pb2.ExecuteRequest, run: Run) -> None:
     request.state_version = run.state_version
     for checkpoint in run.checkpoints:
         request.checkpoints.add(step=checkpoint.step, value=checkpoint.value)
-    request.metadata.CopyFrom(metadata_message(run.metadata))
+    _fill_metadata(request.metadata, run.metadata)
 
 
 def answer_of(response: callback_pb2.ExecuteResponse) -> Answer:
@@ -116,15 +116,27 @@ def _wait(asked: Duration) -> float:
 
 
 def metadata_message(metadata: ExecutionMetadata) -> runs_pb2.ExecutionMetadata:
-    return runs_pb2.ExecutionMetadata(
-        last_run_at=timestamp(metadata.last_run_at),
-        last_success_at=timestamp(metadata.last_success_at),
-        run_count=metadata.run_count,
-        last_error=metadata.last_error,
-        missed_count=metadata.missed_count,
-        average_duration=duration(metadata.average_seconds),
-        last_duration=duration(metadata.last_seconds),
-    )
+    message = runs_pb2.ExecutionMetadata()
+    _fill_metadata(message, metadata)
+    return message
+
+
+def _fill_metadata(message: runs_pb2.ExecutionMetadata, metadata: ExecutionMetadata) -> None:
+    """Field by field: most are empty in most runs, and each run carries them."""
+    if metadata.run_count:
+        message.run_count = metadata.run_count
+    if metadata.missed_count:
+        message.missed_count = metadata.missed_count
+    if metadata.last_error:
+        message.last_error = metadata.last_error
+    if metadata.last_run_at:
+        message.last_run_at.CopyFrom(timestamp(metadata.last_run_at))
+    if metadata.last_success_at:
+        message.last_success_at.CopyFrom(timestamp(metadata.last_success_at))
+    if metadata.average_seconds is not None:
+        message.average_duration.CopyFrom(duration(metadata.average_seconds))
+    if metadata.last_seconds is not None:
+        message.last_duration.CopyFrom(duration(metadata.last_seconds))
 
 
 def leader_message(view: LeaderView) -> leadership_pb2.Leader:
