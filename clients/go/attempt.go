@@ -28,6 +28,7 @@ type Attempt struct {
 
 	running  context.Context // what the handler is given, to tell why it ended
 	sidecar  *Sidecar
+	recorder recorder
 	draining <-chan struct{}
 
 	mu     sync.Mutex
@@ -124,7 +125,7 @@ func (a *Attempt) PutState(ctx context.Context, value any) error {
 
 // Heartbeat reports that this run is alive, and with [Progress] and [Message] how far it is.
 func (a *Attempt) Heartbeat(ctx context.Context, options ...HeartbeatOption) error {
-	return a.sidecar.Runs.Heartbeat(ctx, a.Ref(), options...)
+	return record(ctx, a, a.recorder.Heartbeat, heartbeatOf(a.Ref(), options))
 }
 
 // Deferred is the deferred of that name of this run: the same one, and token, in every attempt.
@@ -155,7 +156,8 @@ func Step[T any](
 		if stored, err = toStored(result); err != nil {
 			return *new(T), fmt.Errorf("baton: step %s: %w", name, err)
 		}
-		if err := attempt.sidecar.Runs.Checkpoint(ctx, attempt.Ref(), name, stored); err != nil {
+		request := &pb.RunsCheckpointRequest{Run: attempt.Ref(), Step: name, Value: stored}
+		if err := record(ctx, attempt, attempt.recorder.Checkpoint, request); err != nil {
 			return *new(T), err
 		}
 	}

@@ -17,9 +17,11 @@ import (
 )
 
 // Payload, state, identity and memory of the run arrive as they were sent; result and state go back.
-func TestAHandlerSeesTheWholeRequest(t *testing.T) {
+func TestAHandlerSeesTheWholeRequest(t *testing.T) { eachWay(t, testAHandlerSeesTheWholeRequest) }
+
+func testAHandlerSeesTheWholeRequest(t *testing.T, way way) {
 	seen := make(chan *baton.Attempt, 2)
-	app, sidecar := beside(t, func(app *baton.App) {
+	app, sidecar := beside(t, way, func(app *baton.App) {
 		app.Schedule("report", func(ctx context.Context, attempt *baton.Attempt) (any, error) {
 			seen <- attempt
 			var state struct{ Count int }
@@ -57,7 +59,9 @@ func TestAHandlerSeesTheWholeRequest(t *testing.T) {
 }
 
 // Returning a value or an error becomes an outcome; no text of an unexpected error leaves the app.
-func TestAnswers(t *testing.T) {
+func TestAnswers(t *testing.T) { eachWay(t, testAnswers) }
+
+func testAnswers(t *testing.T, way way) {
 	for name, test := range map[string]struct {
 		value any
 		err   error
@@ -80,7 +84,7 @@ func TestAnswers(t *testing.T) {
 		"panic":     {"panic", nil, `failed:{message:"unhandled baton.panicked" code:"baton.panicked" retryable:true}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, sidecar := beside(t, func(app *baton.App) {
+			_, sidecar := beside(t, way, func(app *baton.App) {
 				app.Schedule("report", func(ctx context.Context, attempt *baton.Attempt) (any, error) {
 					if test.value == "panic" {
 						panic("hunter2")
@@ -98,8 +102,10 @@ func TestAnswers(t *testing.T) {
 }
 
 // Undeliverable, so that it uses up no retry: another pod may know the handler.
-func TestUnknownHandlers(t *testing.T) {
-	_, sidecar := beside(t, func(app *baton.App) {
+func TestUnknownHandlers(t *testing.T) { eachWay(t, testUnknownHandlers) }
+
+func testUnknownHandlers(t *testing.T, way way) {
+	_, sidecar := beside(t, way, func(app *baton.App) {
 		app.Singleton("report", func(context.Context, *baton.Attempt) (any, error) { return nil, nil })
 	})
 	if _, err := sidecar.Execute(t.Context(), "report", ""); status.Code(err) != codes.NotFound {
@@ -110,8 +116,12 @@ func TestUnknownHandlers(t *testing.T) {
 
 // A cancelled call, as by Runs.Cancel, reaches the handler through its context; the term goes on.
 func TestACancelledCallCancelsItsHandler(t *testing.T) {
+	eachWay(t, testACancelledCallCancelsItsHandler)
+}
+
+func testACancelledCallCancelsItsHandler(t *testing.T, way way) {
 	begun, stopped := make(chan struct{}), make(chan string, 1)
-	app, sidecar := beside(t, func(app *baton.App) {
+	app, sidecar := beside(t, way, func(app *baton.App) {
 		app.Schedule("slow", func(ctx context.Context, attempt *baton.Attempt) (any, error) {
 			close(begun)
 			<-ctx.Done()
@@ -133,9 +143,11 @@ func TestACancelledCallCancelsItsHandler(t *testing.T) {
 }
 
 // G3: nothing that an attempt writes after its term is accepted.
-func TestAnOldAttemptIsFenced(t *testing.T) {
+func TestAnOldAttemptIsFenced(t *testing.T) { eachWay(t, testAnOldAttemptIsFenced) }
+
+func testAnOldAttemptIsFenced(t *testing.T, way way) {
 	begun, refused := make(chan struct{}), make(chan error, 4)
-	_, sidecar := beside(t, func(app *baton.App) {
+	_, sidecar := beside(t, way, func(app *baton.App) {
 		app.Singleton("coordinator", func(ctx context.Context, attempt *baton.Attempt) (any, error) {
 			close(begun)
 			<-ctx.Done()
@@ -173,7 +185,11 @@ func TestAnOldAttemptIsFenced(t *testing.T) {
 
 // Progress and owned state are visible before the run ends.
 func TestHeartbeatsAndStateAreWrittenWhileItRuns(t *testing.T) {
-	_, sidecar := beside(t, func(app *baton.App) {
+	eachWay(t, testHeartbeatsAndStateAreWrittenWhileItRuns)
+}
+
+func testHeartbeatsAndStateAreWrittenWhileItRuns(t *testing.T, way way) {
+	_, sidecar := beside(t, way, func(app *baton.App) {
 		app.Singleton("coordinator", func(ctx context.Context, attempt *baton.Attempt) (any, error) {
 			return nil, errors.Join(
 				attempt.PutState(ctx, map[string]int{"count": 1}),
@@ -194,14 +210,16 @@ func TestHeartbeatsAndStateAreWrittenWhileItRuns(t *testing.T) {
 }
 
 // Outside a handler the cluster context is missing, and said to be.
-func TestTheClusterContextIsRequired(t *testing.T) {
+func TestTheClusterContextIsRequired(t *testing.T) { eachWay(t, testTheClusterContextIsRequired) }
+
+func testTheClusterContextIsRequired(t *testing.T, way way) {
 	if _, err := baton.Cluster(t.Context()); !errors.Is(err, baton.ErrClusterContextRequired) {
 		t.Error(err)
 	}
 	if _, err := baton.NextID(t.Context()); !errors.Is(err, baton.ErrClusterContextRequired) {
 		t.Error(err)
 	}
-	_, sidecar := beside(t, func(app *baton.App) {
+	_, sidecar := beside(t, way, func(app *baton.App) {
 		app.Schedule("report", func(ctx context.Context, attempt *baton.Attempt) (any, error) { return baton.NextID(ctx) })
 	})
 	answer := must[*pb.ExecuteResponse](t)(sidecar.Execute(t.Context(), "report", ""))
@@ -212,7 +230,7 @@ func TestTheClusterContextIsRequired(t *testing.T) {
 
 // A second handler of one name is a mistake, said at once.
 func TestNamesAreRegisteredOnce(t *testing.T) {
-	_, _ = beside(t, func(app *baton.App) {
+	_, _ = beside(t, serve, func(app *baton.App) {
 		handler := func(context.Context, *baton.Attempt) (any, error) { return nil, nil }
 		app.Schedule("report", handler)
 		app.Singleton("report", handler)

@@ -49,7 +49,10 @@ type Fail struct {
 
 func (f Fail) Error() string { return f.Message }
 
-const codeBytesMax = 255
+const (
+	codeBytesMax    = 255
+	messageBytesMax = 4 << 10
+)
 
 // answered is what a handler's success becomes.
 func answered(value any) (*pb.ExecuteResponse, error) {
@@ -106,6 +109,14 @@ func withState(failed *pb.Failed, state any) (*pb.ExecuteResponse, error) {
 
 // text is what can be sent: the output of a command, for one, may hold what is no UTF-8.
 func text(said string) string { return strings.ToValidUTF8(said, "\uFFFD") }
+
+// cut shortens a text to what is kept of it, at the end of a character.
+func cut(said string) string {
+	if len(said) <= messageBytesMax {
+		return said
+	}
+	return strings.ToValidUTF8(said[:messageBytesMax], "")
+}
 
 // typeName is the type of an error below the text that fmt.Errorf put around it, or of ours the reason.
 func typeName(err error) string {
