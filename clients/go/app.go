@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -42,6 +43,14 @@ type Config struct {
 	Capacity uint32
 	// Drain is how long a stopping app waits for its leadership to be taken back and its runs to end; 25 s if it is 0.
 	Drain time.Duration
+	// HideErrors keeps the text of unexpected errors out of the records of runs: only their type leaves the process.
+	HideErrors bool
+	// Revision orders builds in a rollout: what a higher one declares in code wins. BATON_REVISION, else 0: by the time at
+	// which the declarations were first seen.
+	Revision uint64
+	// Cluster and Schema are for [Jobs.Enqueue] only: the name of the cluster (BATON_CLUSTER, else what the sidecar says)
+	// and the Postgres schema of Baton (`baton` if it is empty).
+	Cluster, Schema string
 	// Logger is slog.Default() if it is nil.
 	Logger *slog.Logger
 }
@@ -57,6 +66,8 @@ type App struct {
 	log       *slog.Logger
 	token     *tokenFile
 	executor  *executor
+	declared  declarations
+	revision  uint64
 	leading   *leading
 	attacher  *attacher
 
@@ -67,7 +78,7 @@ type App struct {
 	closed   bool
 }
 
-// New makes an app. It fails only for a token file that cannot be read, or an address that is none.
+// New makes an app. It fails only for a token file that cannot be read, or a bad address or BATON_REVISION.
 func New(config Config) (*App, error) {
 	log := cmp.Or(config.Logger, slog.Default())
 	token, err := openToken(cmp.Or(config.AppTokenFile, os.Getenv("BATON_APP_TOKEN_FILE")), log)
@@ -75,6 +86,10 @@ func New(config Config) (*App, error) {
 		return nil, err
 	}
 	sidecar, err := Connect(config)
+	if err != nil {
+		return nil, err
+	}
+	revision, err := revisionOf(config)
 	if err != nil {
 		return nil, err
 	}
@@ -89,19 +104,26 @@ func New(config Config) (*App, error) {
 		log:       log,
 		token:     token,
 		executor:  newExecutor(sidecar, leading, log),
+		declared:  newDeclarations(),
+		revision:  revision,
 		leading:   leading,
 		closing:   make(chan struct{}),
 	}
+	app.executor.hideErrors = config.HideErrors
 	app.attacher = newAttacher(app.executor, app.hello)
 	return app, nil
 }
 
-// Schedule registers the handler of a schedule, for its ticks and for triggers. A second one of that name panics.
-func (a *App) Schedule(name string, handler Handler) { register(a.executor.schedules, name, handler) }
-
-// Singleton registers the handler of a singleton: it runs for as long as the term lasts.
-func (a *App) Singleton(name string, handler Handler) {
-	register(a.executor.singletons, name, handler)
+func revisionOf(config Config) (uint64, error) {
+	text := os.Getenv("BATON_REVISION")
+	if config.Revision != 0 || text == "" {
+		return config.Revision, nil
+	}
+	revision, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("baton: BATON_REVISION must be a whole number, not %q", text)
+	}
+	return revision, nil
 }
 
 // OnBecomeLeader registers what is done before the first run of a term. Its context ends with the call, or the term:

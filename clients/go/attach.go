@@ -138,14 +138,17 @@ func (a *attacher) finish(ctx context.Context) {
 	session.finish(ending)
 }
 
-// hello says what this process is and can do.
+// hello says what this process is, what it can do and what its code declares.
 func (a *App) hello() *pb.Hello {
-	return &pb.Hello{
+	hello := &pb.Hello{
 		Client:     "baton-go/" + Version,
 		ProcessId:  strconv.Itoa(os.Getpid()),
 		Capacity:   a.capacity,
 		Singletons: slices.Sorted(maps.Keys(a.executor.singletons)),
 		Schedules:  slices.Sorted(maps.Keys(a.executor.schedules)),
 		Jobs:       slices.Sorted(maps.Keys(a.executor.jobs)),
+		Revision:   a.revision,
 	}
+	a.declared.into(hello)
+	return hello
 }

@@ -69,6 +69,7 @@ func (c *callbacks) enter(
 	if c.token != nil && !c.token.accepts(first(incoming.Get(tokenKey))) {
 		return nil, status.Error(codes.Unauthenticated, "baton-token is missing or wrong")
 	}
+	c.sidecar.learn(message.GetContext().GetCluster())
 	ctx = context.WithValue(ctx, arrivalKey{}, arrived)
 	return next(withScope(ctx, scope{
 		cluster: clusterOf(message.GetContext()), sidecar: c.sidecar, traceparent: first(incoming.Get(traceKey)),

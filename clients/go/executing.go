@@ -17,11 +17,13 @@ import (
 // Handler executes one attempt of a run. What it returns decides the outcome:
 //
 //	nil, bytes or anything that JSON can say    succeeded, with that result
-//	Result{Value, State}                        succeeded, and the owned state is replaced in the same transaction
+//	Result{Value, State, Jobs}                  succeeded; the state is replaced, and the jobs are submitted, in the
+//	                                            same transaction
 //	error Skip{Reason}                          the app declines this run: no retry, no error
 //	error Retry{Message, After}                 failed; try again, no earlier than After
 //	error Fail{Message}                         failed for good
-//	any other error, or a panic                 failed; may be tried again. Only its type leaves the process
+//	error Snooze{After}                         only of a job: deliver it again later; no retry is used
+//	any other error, or a panic                 failed; may be tried again
 //
 // The context is cancelled when the handler must stop; [context.Cause] says why.
 type Handler func(ctx context.Context, attempt *Attempt) (any, error)
@@ -37,6 +39,7 @@ type executor struct {
 	sidecar                     *Sidecar
 	leading                     *leading
 	schedules, singletons, jobs map[string]Handler
+	hideErrors                  bool
 	log                         *slog.Logger
 	running                     inflight      // runs that were not answered yet
 	stopping                    chan struct{} // closed when the app begins to stop
@@ -76,7 +79,7 @@ func (e *executor) execute(
 		return nil, status.Error(codes.Unavailable, context.Cause(running).Error())
 	}
 	e.log.Error("a run failed", "name", request.GetName(), "run_id", request.GetRunId(), "error", err)
-	return unexpected(err), nil
+	return unexpected(err, e.hideErrors), nil
 }
 
 // admit lets a run begin: one of a term only in that term, a job while the app does not stop.
@@ -114,22 +117,24 @@ func answer(ctx context.Context, handler Handler, attempt *Attempt) (response *p
 	err = guarded(func() error {
 		value, err := handler(ctx, attempt)
 		if err != nil {
-			response, err = chosen(err)
+			response, err = chosen(err, attempt.Kind)
 			return err
 		}
-		response, err = answered(value)
+		response, err = answered(value, attempt.sidecar.Jobs)
 		return err
 	})
 	return response, err
 }
 
-func chosen(err error) (*pb.ExecuteResponse, error) {
+func chosen(err error, kind pb.RunKind) (*pb.ExecuteResponse, error) {
 	response, failed := declared(err)
 	switch {
 	case failed != nil:
 		return nil, fmt.Errorf("%w; its state cannot be encoded: %w", err, failed)
 	case response == nil:
 		return nil, err
+	case response.GetSnoozed() != nil && kind != pb.RunKind_RUN_KIND_JOB:
+		return nil, errors.New("baton: only a job can be snoozed")
 	}
 	return response, nil
 }

@@ -14,6 +14,7 @@ import (
 
 	baton "github.com/baton-sidecar/baton/clients/go"
 	pb "github.com/baton-sidecar/baton/clients/go/batonv1"
+	"github.com/baton-sidecar/baton/clients/go/internal/fake"
 )
 
 // Payload, state, identity and memory of the run arrive as they were sent; result and state go back.
@@ -58,7 +59,7 @@ func testAHandlerSeesTheWholeRequest(t *testing.T, way way) {
 	}
 }
 
-// Returning a value or an error becomes an outcome; no text of an unexpected error leaves the app.
+// Returning a value or an error becomes an outcome; of an unexpected error the type and the text are kept.
 func TestAnswers(t *testing.T) { eachWay(t, testAnswers) }
 
 func testAnswers(t *testing.T, way way) {
@@ -76,12 +77,13 @@ func testAnswers(t *testing.T, way way) {
 		"wrapped":   {nil, fmt.Errorf("x: %w", baton.Retry{Message: "later", State: 5}), `failed:{message:"later" retryable:true state:"5"}`},
 		"fail":      {nil, baton.Fail{Message: "never", Code: "NO", State: "s"}, `failed:{message:"never" code:"NO" state:"\"s\""}`},
 		"not UTF-8": {nil, baton.Fail{Message: "no \xff"}, `failed:{message:"no �"}`},
-		"error":     {nil, errors.New("hunter2"), `failed:{message:"unhandled *errors.errorString" code:"*errors.errorString" retryable:true}`},
-		"inner":     {nil, fmt.Errorf("hunter2: %w", &fs.PathError{Err: errors.New("x")}), `failed:{message:"unhandled *fs.PathError" code:"*fs.PathError" retryable:true}`},
-		"ours":      {nil, fmt.Errorf("hunter2: %w", &baton.Error{Kind: baton.ErrFenced, Reason: "Fenced"}), `failed:{message:"unhandled Fenced" code:"Fenced" retryable:true}`},
-		"not JSON":  {func() {}, nil, `failed:{message:"unhandled *json.UnsupportedTypeError" code:"*json.UnsupportedTypeError" retryable:true}`},
-		"bad state": {nil, baton.Fail{State: func() {}}, `failed:{message:"unhandled *fmt.wrapErrors" code:"*fmt.wrapErrors" retryable:true}`},
-		"panic":     {"panic", nil, `failed:{message:"unhandled baton.panicked" code:"baton.panicked" retryable:true}`},
+		"error":     {nil, errors.New("hunter2"), `failed:{message:"hunter2" code:"*errors.errorString" retryable:true}`},
+		"inner":     {nil, fmt.Errorf("hunter2: %w", &fs.PathError{Op: "open", Path: "p", Err: errors.New("x")}), `failed:{message:"hunter2: open p: x" code:"*fs.PathError" retryable:true}`},
+		"ours":      {nil, fmt.Errorf("hunter2: %w", &baton.Error{Kind: baton.ErrFenced, Reason: "Fenced", Message: "late"}), `failed:{message:"hunter2: baton: Fenced: late" code:"Fenced" retryable:true}`},
+		"not JSON":  {func() {}, nil, `failed:{message:"json: unsupported type: func()" code:"*json.UnsupportedTypeError" retryable:true}`},
+		"bad state": {nil, baton.Fail{Message: "no", State: func() {}}, `failed:{message:"no; its state cannot be encoded: json: unsupported type: func()" code:"*fmt.wrapErrors" retryable:true}`},
+		"snooze":    {nil, baton.Snooze{After: time.Minute}, `failed:{message:"baton: only a job can be snoozed" code:"*errors.errorString" retryable:true}`},
+		"panic":     {"panic", nil, `failed:{message:"panic: hunter2" code:"baton.panicked" retryable:true}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, sidecar := beside(t, way, func(app *baton.App) {
@@ -96,6 +98,31 @@ func testAnswers(t *testing.T, way way) {
 			// The text form has spaces at random, so that nobody relies on it.
 			if got := strings.ReplaceAll(answer.String(), "  ", " "); got != test.want {
 				t.Errorf("got  %s\nwant %s", got, test.want)
+			}
+		})
+	}
+}
+
+// A message is cut at 4 KiB, between two characters; HideErrors keeps all but the type inside the process.
+func TestLongAndHiddenErrors(t *testing.T) {
+	for name, test := range map[string]struct {
+		hide bool
+		want string
+	}{
+		"long":   {false, strings.Repeat("é", 2048)},
+		"hidden": {true, "unhandled *errors.errorString"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sidecar := fake.Start(t)
+			app := newApp(t, sidecar, baton.Config{HideErrors: test.hide})
+			app.Schedule("report", func(context.Context, *baton.Attempt) (any, error) {
+				return nil, errors.New(strings.Repeat("é", 5000))
+			})
+			attach(t, app, sidecar)
+			lead(t, sidecar)
+			failed := must[*pb.ExecuteResponse](t)(sidecar.Execute(t.Context(), "report", "")).GetFailed()
+			if failed.GetMessage() != test.want || failed.GetCode() != "*errors.errorString" {
+				t.Errorf("answered %.100v", failed)
 			}
 		})
 	}

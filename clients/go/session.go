@@ -117,6 +117,7 @@ func (s *session) finish(ctx context.Context) {
 func (s *session) receive(message *pb.AttachResponse, readAt time.Duration) {
 	if welcome := message.GetWelcome(); welcome != nil {
 		s.welcome = welcome
+		s.sidecar.learn(welcome.GetCluster())
 		s.out.limit(welcome.GetFrameEntriesMax(), welcome.GetMessageBytesMax())
 		s.log.Info("attached", "cluster", welcome.GetCluster(), "runner", welcome.GetRunnerId())
 	}

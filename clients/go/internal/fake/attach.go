@@ -137,6 +137,7 @@ func (s *Sidecar) enlist(p *Process) {
 	defer s.mu.Unlock()
 	s.processes = append(s.processes, p)
 	s.App = s.processes[0]
+	s.startDue()
 	s.tell()
 }
 

@@ -55,7 +55,13 @@ type Sidecar struct {
 	welcome        *pb.Welcome
 	processes      []*Process
 	attachRefusals []error
+	clock          time.Time // which jobs are due
+	jobs           map[uint64]*job
+	submissions    []*pb.JobsSubmitRequest
 }
+
+// clockStart is the time of a new fake.
+var clockStart = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
 type term struct {
 	epoch           uint64
@@ -98,6 +104,7 @@ func Start(t testing.TB, options ...Option) *Sidecar {
 		Address: "127.0.0.1:0", changed: make(chan struct{}), epoch: 100, calls: make(map[string]int),
 		terms: make(map[string]*term), entries: make(map[string]*pb.Entry), runs: make(map[uint64]*Run),
 		deferreds: make(map[string]*pb.Deferred), nextID: 1000, welcome: newWelcome(),
+		clock: clockStart, jobs: make(map[uint64]*job),
 	}
 	for _, option := range options {
 		option(s)
@@ -115,6 +122,7 @@ func Start(t testing.TB, options ...Option) *Sidecar {
 	pb.RegisterIdsServer(s.server, &ids{Sidecar: s})
 	pb.RegisterSchedulesServer(s.server, &schedules{Sidecar: s})
 	pb.RegisterSingletonsServer(s.server, &singletons{Sidecar: s})
+	pb.RegisterJobsServer(s.server, &jobs{Sidecar: s})
 	if !s.old {
 		pb.RegisterAppStreamServer(s.server, &appStream{Sidecar: s})
 	}
@@ -135,6 +143,8 @@ func (s *Sidecar) Beside(t testing.TB, address string) *Sidecar {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = channel.Close() })
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.App = pb.NewAppCallbackClient(channel)
 	return s
 }
