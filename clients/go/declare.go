@@ -28,8 +28,7 @@ const (
 )
 
 // ScheduleOptions declares a schedule in code, with the keys of the configuration file; a zero field has the default of
-// the file. Without Cron, Every or At nothing is declared: the file or the API says when the schedule runs. A schedule
-// of the file with the same name wins. Only an attached app declares.
+// the file. A schedule of the file with the same name wins. Only an attached app declares.
 type ScheduleOptions struct {
 	// Cron, Every or At: when it runs. One of them.
 	Cron  string
@@ -105,13 +104,12 @@ func (d declarations) into(hello *pb.Hello) {
 }
 
 // Schedule registers the handler of a schedule, for its ticks and for triggers, and with options declares when it runs.
-// A second one of that name panics, as do options that contradict each other.
+// Without options the configuration file or the API says that. A second one of that name panics, as do options without
+// exactly one of Cron, Every and At.
 func (a *App) Schedule(name string, handler Handler, options ...ScheduleOptions) {
 	register(a.executor.schedules, name, handler)
 	if given, ok := only(name, options); ok {
-		if schedule := given.declare(name); schedule != nil {
-			a.declared.schedules[name] = schedule
-		}
+		a.declared.schedules[name] = given.declare(name)
 	}
 }
 
@@ -131,7 +129,6 @@ func only[T any](name string, options []T) (given T, ok bool) {
 	return first(options), len(options) == 1
 }
 
-// declare is the declaration; nil: the options have no timing.
 func (o ScheduleOptions) declare(name string) *pb.Schedule {
 	schedule := &pb.Schedule{
 		Name: name, Group: o.Group, Timezone: o.Timezone, ContentType: o.ContentType, Payload: encoded(name, o.Payload),
@@ -140,6 +137,15 @@ func (o ScheduleOptions) declare(name string) *pb.Schedule {
 		Retry: o.Retry.message(), Timeout: duration(o.Timeout), Jitter: duration(o.Jitter), PingUrl: o.PingURL,
 		State: o.State.message(name),
 	}
+	if o.Disabled {
+		schedule.Enabled = new(bool)
+	}
+	o.time(schedule)
+	return schedule
+}
+
+// time sets when the schedule runs.
+func (o ScheduleOptions) time(schedule *pb.Schedule) {
 	timings := 0
 	if o.Cron != "" {
 		timings++
@@ -153,16 +159,9 @@ func (o ScheduleOptions) declare(name string) *pb.Schedule {
 		timings++
 		schedule.Timing = &pb.Schedule_At{At: timestamppb.New(o.At)}
 	}
-	if timings > 1 {
-		panic(fmt.Sprintf("baton: schedule %q has more than one of Cron, Every and At", name))
+	if timings != 1 {
+		panic(fmt.Sprintf("baton: schedule %q needs one of Cron, Every and At", schedule.Name))
 	}
-	if o.Disabled {
-		schedule.Enabled = new(bool)
-	}
-	if timings == 0 {
-		return nil
-	}
-	return schedule
 }
 
 func (o SingletonOptions) declare(name string) *pb.DeclaredSingleton {

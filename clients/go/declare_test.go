@@ -29,7 +29,6 @@ func TestDeclarationsAreSentInHello(t *testing.T) {
 	app.Schedule("often", nothing, baton.ScheduleOptions{Every: 30 * time.Second})
 	app.Schedule("once", nothing, baton.ScheduleOptions{At: at})
 	app.Schedule("handler-only", nothing)
-	app.Schedule("no-timing", nothing, baton.ScheduleOptions{Group: "reports"})
 	app.Singleton("coordinator", nothing, baton.SingletonOptions{
 		Group: "reports", ExpectedInterval: time.Minute, RestartAfter: time.Second, State: baton.StatePolicy{Version: 3},
 	})
@@ -38,7 +37,7 @@ func TestDeclarationsAreSentInHello(t *testing.T) {
 	hello := sidecar.Attached(t, 1)[0].Hello
 	want := &pb.Hello{}
 	if err := protojson.Unmarshal([]byte(`{
-		"revision": 12, "schedules": ["cleanup", "handler-only", "no-timing", "often", "once"],
+		"revision": 12, "schedules": ["cleanup", "handler-only", "often", "once"],
 		"singletons": ["coordinator", "undeclared"],
 		"declaredSchedules": [
 			{"name": "cleanup", "group": "reports", "cron": "0 2 * * *", "timezone": "Europe/Berlin", "enabled": false,
@@ -64,6 +63,7 @@ func TestContradictoryDeclarationsPanic(t *testing.T) {
 	app := newApp(t, fake.Start(t), baton.Config{})
 	for name, options := range map[string][]baton.ScheduleOptions{
 		"two timings": {{Cron: "@daily", Every: time.Hour}},
+		"no timing":   {{Group: "reports"}},
 		"two options": {{Cron: "@daily"}, {Timezone: "UTC"}},
 		"not JSON":    {{Cron: "@daily", Payload: func() {}}},
 	} {
