@@ -78,8 +78,7 @@ func newAttempt(
 		sidecar:        sidecar,
 		draining:       draining,
 		state:          OwnedState{request.GetState(), request.GetStateVersion()},
-		stored:         make(map[string][]byte),
-		begun:          make(map[string]bool),
+		stored:         storedSteps(request.GetCheckpoints()),
 	}
 	if request.GetDeadline() != nil {
 		attempt.Deadline = request.GetDeadline().AsTime()
@@ -90,10 +89,19 @@ func newAttempt(
 			Batch: job.GetBatch(), SubmittedAt: job.GetSubmittedAt().AsTime(), Rescues: job.GetRescues(),
 		}
 	}
-	for _, checkpoint := range request.GetCheckpoints() {
-		attempt.stored[checkpoint.GetStep()] = checkpoint.GetValue()
-	}
 	return attempt
+}
+
+// storedSteps is what earlier attempts stored, by step; nil for most runs, which store nothing.
+func storedSteps(checkpoints []*pb.Checkpoint) map[string][]byte {
+	if len(checkpoints) == 0 {
+		return nil
+	}
+	stored := make(map[string][]byte, len(checkpoints))
+	for _, checkpoint := range checkpoints {
+		stored[checkpoint.GetStep()] = checkpoint.GetValue()
+	}
+	return stored
 }
 
 // JSON reads the payload; an empty one leaves `into` as it is.
@@ -203,6 +211,9 @@ func (a *Attempt) begin(step string) (stored []byte, done bool, err error) {
 	defer a.mu.Unlock()
 	if a.begun[step] { // the second would silently get the first one's result
 		return nil, false, Fail{Message: fmt.Sprintf("step %q was used twice in one attempt", step), Code: "StepNameReused"}
+	}
+	if a.begun == nil {
+		a.begun = make(map[string]bool)
 	}
 	a.begun[step] = true
 	stored, done = a.stored[step]

@@ -122,7 +122,7 @@ func (e events) want(t *testing.T, wanted ...string) {
 			if got != event {
 				t.Fatalf("got %q, want %q", got, event)
 			}
-		case <-time.After(5 * time.Second):
+		case <-time.After(60 * time.Second):
 			t.Fatalf("%q never came", event)
 		}
 	}
