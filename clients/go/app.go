@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -29,7 +30,8 @@ const (
 // Config says where things are. Of its zero value the environment decides, then the defaults. Addresses are
 // `host:port` or `unix:///path`.
 type Config struct {
-	// Address is where the app listens for its sidecar; BATON_APP_ADDRESS, else [DefaultAppAddress].
+	// Address is where an app that serves listens for its sidecar; BATON_APP_ADDRESS, else [DefaultAppAddress].
+	// If one of the two is set, Run serves; otherwise it attaches.
 	Address string
 	// Sidecar is where the sidecar's API is; BATON_API_ADDRESS, else [DefaultAPIAddress].
 	Sidecar string
@@ -37,21 +39,37 @@ type Config struct {
 	AppTokenFile string
 	// APITokenFile holds the token that the app sends to the sidecar; BATON_API_TOKEN_FILE, else none.
 	APITokenFile string
-	// Drain is how long a stopping app waits for its leadership to be taken back; 25 s if it is 0.
+	// Capacity is how many runs an attached app takes at once, singletons not counted; 1,500 if it is 0.
+	Capacity uint32
+	// Drain is how long a stopping app waits for its leadership to be taken back and its runs to end; 25 s if it is 0.
 	Drain time.Duration
+	// HideErrors keeps the text of unexpected errors out of the records of runs: only their type leaves the process.
+	HideErrors bool
+	// Revision orders builds in a rollout: what a higher one declares in code wins. BATON_REVISION, else 0: by the time at
+	// which the declarations were first seen.
+	Revision uint64
+	// Cluster and Schema are for [Jobs.Enqueue] only: the name of the cluster (BATON_CLUSTER, else what the sidecar says)
+	// and the Postgres schema of Baton (`baton` if it is empty).
+	Cluster, Schema string
 	// Logger is slog.Default() if it is nil.
 	Logger *slog.Logger
 }
 
 // App is an app beside its sidecar: registered handlers and hooks, and the sidecar's services. Register everything
-// first, then serve it once.
+// first, then attach or serve it once.
 type App struct {
 	*Sidecar
 	address   string
+	serves    bool // Run serves, instead of attaching
+	capacity  uint32
 	drainTime time.Duration
 	log       *slog.Logger
-	callbacks *callbacks
+	token     *tokenFile
+	executor  *executor
+	declared  declarations
+	revision  uint64
 	leading   *leading
+	attacher  *attacher
 
 	mu       sync.Mutex
 	listener net.Listener
@@ -60,7 +78,7 @@ type App struct {
 	closed   bool
 }
 
-// New makes an app. It fails only for a token file that cannot be read, or an address that is none.
+// New makes an app. It fails only for a token file that cannot be read, or a bad address or BATON_REVISION.
 func New(config Config) (*App, error) {
 	log := cmp.Or(config.Logger, slog.Default())
 	token, err := openToken(cmp.Or(config.AppTokenFile, os.Getenv("BATON_APP_TOKEN_FILE")), log)
@@ -71,27 +89,41 @@ func New(config Config) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
+	revision, err := revisionOf(config)
+	if err != nil {
+		return nil, err
+	}
+	address := cmp.Or(config.Address, os.Getenv("BATON_APP_ADDRESS"))
 	leading := newLeading(sidecar, log)
-	return &App{
+	app := &App{
 		Sidecar:   sidecar,
-		address:   cmp.Or(config.Address, os.Getenv("BATON_APP_ADDRESS"), DefaultAppAddress),
+		address:   cmp.Or(address, DefaultAppAddress),
+		serves:    address != "",
+		capacity:  cmp.Or(config.Capacity, defaultCapacity),
 		drainTime: cmp.Or(config.Drain, defaultDrain),
 		log:       log,
+		token:     token,
+		executor:  newExecutor(sidecar, leading, log),
+		declared:  newDeclarations(),
+		revision:  revision,
 		leading:   leading,
 		closing:   make(chan struct{}),
-		callbacks: &callbacks{
-			sidecar: sidecar, leading: leading, token: token, log: log,
-			schedules: make(map[string]Handler), singletons: make(map[string]Handler),
-		},
-	}, nil
+	}
+	app.executor.hideErrors = config.HideErrors
+	app.attacher = newAttacher(app.executor, app.hello)
+	return app, nil
 }
 
-// Schedule registers the handler of a schedule, for its ticks and for triggers. A second one of that name panics.
-func (a *App) Schedule(name string, handler Handler) { register(a.callbacks.schedules, name, handler) }
-
-// Singleton registers the handler of a singleton: it runs for as long as the term lasts.
-func (a *App) Singleton(name string, handler Handler) {
-	register(a.callbacks.singletons, name, handler)
+func revisionOf(config Config) (uint64, error) {
+	text := os.Getenv("BATON_REVISION")
+	if config.Revision != 0 || text == "" {
+		return config.Revision, nil
+	}
+	revision, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("baton: BATON_REVISION must be a whole number, not %q", text)
+	}
+	return revision, nil
 }
 
 // OnBecomeLeader registers what is done before the first run of a term. Its context ends with the call, or the term:
@@ -129,10 +161,11 @@ func (a *App) Listen() (string, error) {
 	return a.listener.Addr().String(), nil
 }
 
-// Run is a whole main program: it serves until SIGTERM or SIGINT; a second one ends it at once. In Kubernetes the app
-// gets SIGTERM before its sidecar does: it keeps answering until the sidecar has taken leadership back.
-func (a *App) Run() error {
-	ctx, cancel := context.WithCancel(context.Background())
+// Run is a whole main program: it attaches to the sidecar until SIGTERM or SIGINT, or until the context ends; a second
+// signal ends it at once. In Kubernetes the app gets SIGTERM before its sidecar does: it finishes its runs, and leaves
+// when the sidecar has taken leadership back. An app with an address serves instead: see [Config].
+func (a *App) Run(parent ...context.Context) error {
+	ctx, cancel := context.WithCancel(cmp.Or(first(parent), context.Background()))
 	defer cancel()
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
@@ -149,29 +182,57 @@ func (a *App) Run() error {
 			}
 		}
 	}()
-	return a.Serve(ctx)
+	if a.serves {
+		return a.Serve(ctx)
+	}
+	return a.Attach(ctx)
 }
 
-// Serve serves the app until the context ends or Close is called. When the context ends, it asks the sidecar to hand
-// over what this app leads, and keeps serving until that is done or the drain time has passed.
-func (a *App) Serve(ctx context.Context) error {
-	address, err := a.begin()
-	if err != nil {
+// Attach dials the sidecar and receives work over one stream, until the context ends or Close is called. A stream that
+// breaks is opened again. When the context ends, it asks the sidecar to hand over what this app leads, takes no new
+// runs, and returns when its runs have ended or the drain time has passed.
+func (a *App) Attach(ctx context.Context) error {
+	if err := a.claim(); err != nil {
 		return err
 	}
 	defer func() { _ = a.Sidecar.Close() }()
-	status := health.NewServer()
-	status.SetServingStatus(pb.AppCallback_ServiceDesc.ServiceName, grpc_health_v1.HealthCheckResponse_SERVING)
-	server := grpc.NewServer(
-		grpc.UnaryInterceptor(a.callbacks.enter),
-		// The sidecar pings often, to notice a frozen app.
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Millisecond, PermitWithoutStream: true}),
-	)
-	pb.RegisterAppCallbackServer(server, a.callbacks)
-	grpc_health_v1.RegisterHealthServer(server, status)
+	detached := make(chan struct{})
+	go func() {
+		defer close(detached)
+		a.attacher.run()
+	}()
+	select {
+	case <-a.closing:
+		a.attacher.stop()
+	case <-ctx.Done():
+		a.attacher.stop()
+		a.drain()
+	}
+	ending, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	defer cancel()
+	a.leading.endAll(ending)
+	a.attacher.finish(ending)
+	<-detached
+	return nil
+}
+
+// Serve serves AppCallback at an address, else at that of the config, until the context ends or Close is called. When
+// the context ends, it asks the sidecar to hand over what this app leads, and keeps serving until that is done or the
+// drain time has passed.
+func (a *App) Serve(ctx context.Context, address ...string) error {
+	listening, err := a.listenAt(first(address))
+	if err != nil {
+		return err
+	}
+	if err := a.claim(); err != nil {
+		return err
+	}
+	defer func() { _ = a.Sidecar.Close() }()
+	a.leading.watches = true
+	server, status := a.server()
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(a.listener) }()
-	a.log.Info("serving", "address", address)
+	a.log.Info("serving", "address", listening)
 	select {
 	case err := <-failed:
 		return err
@@ -187,7 +248,20 @@ func (a *App) Serve(ctx context.Context) error {
 	return nil
 }
 
-// Close ends Serve without handing over first. An app that was never served is closed by it too.
+func (a *App) server() (*grpc.Server, *health.Server) {
+	status, callbacks := health.NewServer(), &callbacks{executor: a.executor, token: a.token}
+	status.SetServingStatus(pb.AppCallback_ServiceDesc.ServiceName, grpc_health_v1.HealthCheckResponse_SERVING)
+	server := grpc.NewServer(
+		grpc.UnaryInterceptor(callbacks.enter),
+		// The sidecar pings often, to notice a frozen app.
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Millisecond, PermitWithoutStream: true}),
+	)
+	pb.RegisterAppCallbackServer(server, callbacks)
+	grpc_health_v1.RegisterHealthServer(server, status)
+	return server, status
+}
+
+// Close ends Attach or Serve without handing over first. An app that never ran is closed by it too.
 func (a *App) Close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -205,22 +279,30 @@ func (a *App) Close() error {
 	return a.Sidecar.Close()
 }
 
-func (a *App) begin() (string, error) {
-	address, err := a.Listen()
-	if err != nil {
-		return "", err
-	}
+// claim makes sure that the app runs once.
+func (a *App) claim() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.served || a.closed {
-		return "", errors.New("baton: an app is served once")
+		return errors.New("baton: an app runs once")
 	}
 	a.served = true
-	return address, nil
+	return nil
 }
 
-// drain asks the sidecar to hand over what this app leads, and waits until it has.
+// listenAt listens at another address than the configured one, if one is given.
+func (a *App) listenAt(address string) (string, error) {
+	if address != "" {
+		a.mu.Lock()
+		a.address = address
+		a.mu.Unlock()
+	}
+	return a.Listen()
+}
+
+// drain asks the sidecar to hand over what this app leads, and waits until it has, and until no run is left.
 func (a *App) drain() {
+	close(a.executor.stopping)
 	ctx, cancel := context.WithTimeout(context.Background(), a.drainTime)
 	defer cancel()
 	go func() {
@@ -239,6 +321,9 @@ func (a *App) drain() {
 	}
 	if !a.leading.waitIdle(ctx) {
 		a.log.Warn("leadership was not taken back in time", "drain", a.drainTime)
+	}
+	if !a.executor.running.wait(ctx) {
+		a.log.Warn("runs did not end in time", "drain", a.drainTime)
 	}
 }
 

@@ -18,16 +18,18 @@ type Attempt struct {
 	Name           string
 	Kind           pb.RunKind
 	RunID          uint64
-	Number         uint32 // 1 for the first delivery, higher with each further one
-	IdempotencyKey string // the same for every attempt of this run
-	ScheduledAt    time.Time
+	Number         uint32    // 1 for the first delivery, higher with each further one
+	IdempotencyKey string    // the same for every attempt of this run
+	ScheduledAt    time.Time // when it was due
 	Deadline       time.Time // zero: none
 	Payload        []byte
 	ContentType    string
 	Metadata       *pb.ExecutionMetadata // what is remembered of earlier runs
+	Job            *JobInfo              // nil unless this is a job
 
 	running  context.Context // what the handler is given, to tell why it ended
 	sidecar  *Sidecar
+	recorder recorder
 	draining <-chan struct{}
 
 	mu     sync.Mutex
@@ -36,7 +38,20 @@ type Attempt struct {
 	begun  map[string]bool
 }
 
-// OwnedState is the state that a singleton or schedule owns, and the declared version it was made for.
+// JobInfo is what a handler of a job may want to know about it.
+type JobInfo struct {
+	Queue string
+	// Key: jobs with the same name and key run one at a time and share state; empty: none.
+	Key         string
+	Priority    pb.JobPriority
+	Labels      map[string]string
+	Batch       string
+	SubmittedAt time.Time
+	// Rescues is how often the job was taken back from a pod that died or lost its lease.
+	Rescues uint32
+}
+
+// OwnedState is the state that a singleton, a schedule or the key of a job owns, and the declared version it was made for.
 type OwnedState struct {
 	Raw     []byte
 	Version uint32
@@ -63,22 +78,36 @@ func newAttempt(
 		sidecar:        sidecar,
 		draining:       draining,
 		state:          OwnedState{request.GetState(), request.GetStateVersion()},
-		stored:         make(map[string][]byte),
-		begun:          make(map[string]bool),
+		stored:         storedSteps(request.GetCheckpoints()),
 	}
 	if request.GetDeadline() != nil {
 		attempt.Deadline = request.GetDeadline().AsTime()
 	}
-	for _, checkpoint := range request.GetCheckpoints() {
-		attempt.stored[checkpoint.GetStep()] = checkpoint.GetValue()
+	if job := request.GetJob(); request.GetKind() == pb.RunKind_RUN_KIND_JOB {
+		attempt.Job = &JobInfo{
+			Queue: job.GetQueue(), Key: job.GetKey(), Priority: job.GetPriority(), Labels: job.GetLabels(),
+			Batch: job.GetBatch(), SubmittedAt: job.GetSubmittedAt().AsTime(), Rescues: job.GetRescues(),
+		}
 	}
 	return attempt
+}
+
+// storedSteps is what earlier attempts stored, by step; nil for most runs, which store nothing.
+func storedSteps(checkpoints []*pb.Checkpoint) map[string][]byte {
+	if len(checkpoints) == 0 {
+		return nil
+	}
+	stored := make(map[string][]byte, len(checkpoints))
+	for _, checkpoint := range checkpoints {
+		stored[checkpoint.GetStep()] = checkpoint.GetValue()
+	}
+	return stored
 }
 
 // JSON reads the payload; an empty one leaves `into` as it is.
 func (a *Attempt) JSON(into any) error { return fromJSON(a.Payload, into) }
 
-// Draining is closed when the leader begins to hand over: begin nothing new.
+// Draining is closed when the leader begins to hand over, or for a job when the app begins to stop: begin nothing new.
 func (a *Attempt) Draining() <-chan struct{} { return a.draining }
 
 // CancelReason is why this attempt must stop, in the words of [Cancelled]; empty while it need not.
@@ -111,8 +140,10 @@ func (a *Attempt) PutState(ctx context.Context, value any) error {
 	if err != nil {
 		return fmt.Errorf("baton: state of %s: %w", a.Name, err)
 	}
-	key := a.Cluster.EntityType + "-state:" + a.Cluster.EntityID
-	request := &pb.StatePutRequest{Key: key, Value: data, Run: a.Ref(), RequestId: rand.Text()}
+	if a.Job != nil && a.Job.Key == "" {
+		return errors.New("baton: a job without a key has no state")
+	}
+	request := &pb.StatePutRequest{Key: a.stateKey(), Value: data, Run: a.Ref(), RequestId: rand.Text()}
 	if _, err := a.sidecar.State.put(ctx, request); err != nil {
 		return err
 	}
@@ -122,9 +153,16 @@ func (a *Attempt) PutState(ctx context.Context, value any) error {
 	return nil
 }
 
+func (a *Attempt) stateKey() string {
+	if a.Job != nil {
+		return "job-state:" + a.Name + "/" + a.Job.Key
+	}
+	return a.Cluster.EntityType + "-state:" + a.Cluster.EntityID
+}
+
 // Heartbeat reports that this run is alive, and with [Progress] and [Message] how far it is.
 func (a *Attempt) Heartbeat(ctx context.Context, options ...HeartbeatOption) error {
-	return a.sidecar.Runs.Heartbeat(ctx, a.Ref(), options...)
+	return record(ctx, a, a.recorder.Heartbeat, heartbeatOf(a.Ref(), options))
 }
 
 // Deferred is the deferred of that name of this run: the same one, and token, in every attempt.
@@ -155,7 +193,8 @@ func Step[T any](
 		if stored, err = toStored(result); err != nil {
 			return *new(T), fmt.Errorf("baton: step %s: %w", name, err)
 		}
-		if err := attempt.sidecar.Runs.Checkpoint(ctx, attempt.Ref(), name, stored); err != nil {
+		request := &pb.RunsCheckpointRequest{Run: attempt.Ref(), Step: name, Value: stored}
+		if err := record(ctx, attempt, attempt.recorder.Checkpoint, request); err != nil {
 			return *new(T), err
 		}
 	}
@@ -172,6 +211,9 @@ func (a *Attempt) begin(step string) (stored []byte, done bool, err error) {
 	defer a.mu.Unlock()
 	if a.begun[step] { // the second would silently get the first one's result
 		return nil, false, Fail{Message: fmt.Sprintf("step %q was used twice in one attempt", step), Code: "StepNameReused"}
+	}
+	if a.begun == nil {
+		a.begun = make(map[string]bool)
 	}
 	a.begun[step] = true
 	stored, done = a.stored[step]

@@ -19,9 +19,9 @@ type ClusterContext struct {
 	IsLeader bool
 	// Epoch is the fencing token of the term: hand it to other systems that can refuse older ones.
 	Epoch uint64
-	// EntityType is "singleton" or "schedule" in a handler, else empty.
+	// EntityType is "singleton", "schedule" or "job" in a handler, else empty.
 	EntityType string
-	// EntityID is the name of the singleton or schedule in a handler, else empty.
+	// EntityID is the name of the singleton or schedule, or the key of the job, in a handler, else empty.
 	EntityID string
 }
 
@@ -67,10 +67,14 @@ func requireScope(ctx context.Context) (scope, error) {
 }
 
 func clusterOf(message *pb.ClusterContext) ClusterContext {
+	group := message.GetGroup()
+	if message.GetEntityType() != "job" { // a job belongs to no group
+		group = groupOf(group)
+	}
 	return ClusterContext{
 		Cluster:    message.GetCluster(),
 		RunnerID:   message.GetRunnerId(),
-		Group:      groupOf(message.GetGroup()),
+		Group:      group,
 		IsLeader:   message.GetIsLeader(),
 		Epoch:      message.GetEpoch(),
 		EntityType: message.GetEntityType(),

@@ -210,13 +210,15 @@ func TestSocketFilesAndTheEnvironment(t *testing.T) {
 }
 
 // `traceparent` of a callback comes back on what its handler asks of the sidecar.
-func TestTheTraceGoesOn(t *testing.T) {
+func TestTheTraceGoesOn(t *testing.T) { eachWay(t, testTheTraceGoesOn) }
+
+func testTheTraceGoesOn(t *testing.T, way way) {
 	sidecar := fake.Start(t, fake.Traceparent("00-1-2-01"))
 	app := newApp(t, sidecar, baton.Config{})
 	app.Schedule("report", func(ctx context.Context, attempt *baton.Attempt) (any, error) {
 		return app.State.Has(ctx, "a")
 	})
-	serve(t, app, sidecar)
+	way(t, app, sidecar)
 	lead(t, sidecar)
 	must[*pb.ExecuteResponse](t)(sidecar.Execute(t.Context(), "report", ""))
 	if trace := sidecar.Metadata().Get("traceparent"); len(trace) != 1 || trace[0] != "00-1-2-01" {
@@ -226,7 +228,7 @@ func TestTheTraceGoesOn(t *testing.T) {
 
 // An app is served once, on a port of its own.
 func TestAnAppIsServedOnce(t *testing.T) {
-	app, sidecar := beside(t, func(*baton.App) {})
+	app, sidecar := beside(t, serve, func(*baton.App) {})
 	if err := app.Serve(t.Context()); err == nil {
 		t.Error("served twice")
 	}

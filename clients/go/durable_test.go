@@ -16,9 +16,11 @@ type charge struct {
 }
 
 // G5: a later attempt gets its checkpoints and skips what was done, whatever the kind.
-func TestStoredStepsAreNotRunAgain(t *testing.T) {
+func TestStoredStepsAreNotRunAgain(t *testing.T) { eachWay(t, testStoredStepsAreNotRunAgain) }
+
+func testStoredStepsAreNotRunAgain(t *testing.T, way way) {
 	done := make(events, 10)
-	_, sidecar := beside(t, func(app *baton.App) {
+	_, sidecar := beside(t, way, func(app *baton.App) {
 		app.Schedule("order", func(ctx context.Context, attempt *baton.Attempt) (any, error) {
 			paid, err := baton.Step(ctx, attempt, "charge", func(context.Context) (charge, error) {
 				done.add("charge")
@@ -62,9 +64,11 @@ func TestStoredStepsAreNotRunAgain(t *testing.T) {
 }
 
 // Only what a step returned is remembered: after an error it runs again, and a name is used once in an attempt.
-func TestStepsThatFail(t *testing.T) {
+func TestStepsThatFail(t *testing.T) { eachWay(t, testStepsThatFail) }
+
+func testStepsThatFail(t *testing.T, way way) {
 	tries := 0
-	_, sidecar := beside(t, func(app *baton.App) {
+	_, sidecar := beside(t, way, func(app *baton.App) {
 		app.Schedule("order", func(ctx context.Context, attempt *baton.Attempt) (any, error) {
 			return baton.Step(ctx, attempt, "charge", func(context.Context) (int, error) {
 				if tries++; tries == 1 {
@@ -106,9 +110,11 @@ func TestStepsThatFail(t *testing.T) {
 }
 
 // The same name of one run is the same token; the first completion stands; awaiting asks again and again.
-func TestADeferredIsAwaitedOverAttempts(t *testing.T) {
+func TestADeferredIsAwaitedOverAttempts(t *testing.T) { eachWay(t, testADeferredIsAwaitedOverAttempts) }
+
+func testADeferredIsAwaitedOverAttempts(t *testing.T, way way) {
 	tokens := make(chan string, 2)
-	app, sidecar := beside(t, func(app *baton.App) {
+	app, sidecar := beside(t, way, func(app *baton.App) {
 		app.Schedule("approval", func(ctx context.Context, attempt *baton.Attempt) (any, error) {
 			boss, err := attempt.Deferred(ctx, "boss")
 			if err != nil {
@@ -146,7 +152,7 @@ func TestADeferredIsAwaitedOverAttempts(t *testing.T) {
 
 // Awaiting one that was failed or has expired is an error; bytes come as they are.
 func TestDeferredsThatFail(t *testing.T) {
-	app, _ := beside(t, func(*baton.App) {})
+	app, _ := beside(t, serve, func(*baton.App) {})
 	ctx := t.Context()
 	create := must[baton.Deferred](t)
 	failed := create(app.Deferreds.Create(ctx, "failed"))

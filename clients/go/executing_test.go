@@ -14,12 +14,15 @@ import (
 
 	baton "github.com/baton-sidecar/baton/clients/go"
 	pb "github.com/baton-sidecar/baton/clients/go/batonv1"
+	"github.com/baton-sidecar/baton/clients/go/internal/fake"
 )
 
 // Payload, state, identity and memory of the run arrive as they were sent; result and state go back.
-func TestAHandlerSeesTheWholeRequest(t *testing.T) {
+func TestAHandlerSeesTheWholeRequest(t *testing.T) { eachWay(t, testAHandlerSeesTheWholeRequest) }
+
+func testAHandlerSeesTheWholeRequest(t *testing.T, way way) {
 	seen := make(chan *baton.Attempt, 2)
-	app, sidecar := beside(t, func(app *baton.App) {
+	app, sidecar := beside(t, way, func(app *baton.App) {
 		app.Schedule("report", func(ctx context.Context, attempt *baton.Attempt) (any, error) {
 			seen <- attempt
 			var state struct{ Count int }
@@ -56,8 +59,10 @@ func TestAHandlerSeesTheWholeRequest(t *testing.T) {
 	}
 }
 
-// Returning a value or an error becomes an outcome; no text of an unexpected error leaves the app.
-func TestAnswers(t *testing.T) {
+// Returning a value or an error becomes an outcome; of an unexpected error the type and the text are kept.
+func TestAnswers(t *testing.T) { eachWay(t, testAnswers) }
+
+func testAnswers(t *testing.T, way way) {
 	for name, test := range map[string]struct {
 		value any
 		err   error
@@ -72,15 +77,16 @@ func TestAnswers(t *testing.T) {
 		"wrapped":   {nil, fmt.Errorf("x: %w", baton.Retry{Message: "later", State: 5}), `failed:{message:"later" retryable:true state:"5"}`},
 		"fail":      {nil, baton.Fail{Message: "never", Code: "NO", State: "s"}, `failed:{message:"never" code:"NO" state:"\"s\""}`},
 		"not UTF-8": {nil, baton.Fail{Message: "no \xff"}, `failed:{message:"no �"}`},
-		"error":     {nil, errors.New("hunter2"), `failed:{message:"unhandled *errors.errorString" code:"*errors.errorString" retryable:true}`},
-		"inner":     {nil, fmt.Errorf("hunter2: %w", &fs.PathError{Err: errors.New("x")}), `failed:{message:"unhandled *fs.PathError" code:"*fs.PathError" retryable:true}`},
-		"ours":      {nil, fmt.Errorf("hunter2: %w", &baton.Error{Kind: baton.ErrFenced, Reason: "Fenced"}), `failed:{message:"unhandled Fenced" code:"Fenced" retryable:true}`},
-		"not JSON":  {func() {}, nil, `failed:{message:"unhandled *json.UnsupportedTypeError" code:"*json.UnsupportedTypeError" retryable:true}`},
-		"bad state": {nil, baton.Fail{State: func() {}}, `failed:{message:"unhandled *fmt.wrapErrors" code:"*fmt.wrapErrors" retryable:true}`},
-		"panic":     {"panic", nil, `failed:{message:"unhandled baton.panicked" code:"baton.panicked" retryable:true}`},
+		"error":     {nil, errors.New("hunter2"), `failed:{message:"hunter2" code:"*errors.errorString" retryable:true}`},
+		"inner":     {nil, fmt.Errorf("hunter2: %w", &fs.PathError{Op: "open", Path: "p", Err: errors.New("x")}), `failed:{message:"hunter2: open p: x" code:"*fs.PathError" retryable:true}`},
+		"ours":      {nil, fmt.Errorf("hunter2: %w", &baton.Error{Kind: baton.ErrFenced, Reason: "Fenced", Message: "late"}), `failed:{message:"hunter2: baton: Fenced: late" code:"Fenced" retryable:true}`},
+		"not JSON":  {func() {}, nil, `failed:{message:"json: unsupported type: func()" code:"*json.UnsupportedTypeError" retryable:true}`},
+		"bad state": {nil, baton.Fail{Message: "no", State: func() {}}, `failed:{message:"no; its state cannot be encoded: json: unsupported type: func()" code:"*fmt.wrapErrors" retryable:true}`},
+		"snooze":    {nil, baton.Snooze{After: time.Minute}, `failed:{message:"baton: only a job can be snoozed" code:"*errors.errorString" retryable:true}`},
+		"panic":     {"panic", nil, `failed:{message:"panic: hunter2" code:"baton.panicked" retryable:true}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, sidecar := beside(t, func(app *baton.App) {
+			_, sidecar := beside(t, way, func(app *baton.App) {
 				app.Schedule("report", func(ctx context.Context, attempt *baton.Attempt) (any, error) {
 					if test.value == "panic" {
 						panic("hunter2")
@@ -97,9 +103,36 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// A message is cut at 4 KiB, between two characters; HideErrors keeps all but the type inside the process.
+func TestLongAndHiddenErrors(t *testing.T) {
+	for name, test := range map[string]struct {
+		hide bool
+		want string
+	}{
+		"long":   {false, strings.Repeat("é", 2048)},
+		"hidden": {true, "unhandled *errors.errorString"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sidecar := fake.Start(t)
+			app := newApp(t, sidecar, baton.Config{HideErrors: test.hide})
+			app.Schedule("report", func(context.Context, *baton.Attempt) (any, error) {
+				return nil, errors.New(strings.Repeat("é", 5000))
+			})
+			attach(t, app, sidecar)
+			lead(t, sidecar)
+			failed := must[*pb.ExecuteResponse](t)(sidecar.Execute(t.Context(), "report", "")).GetFailed()
+			if failed.GetMessage() != test.want || failed.GetCode() != "*errors.errorString" {
+				t.Errorf("answered %.100v", failed)
+			}
+		})
+	}
+}
+
 // Undeliverable, so that it uses up no retry: another pod may know the handler.
-func TestUnknownHandlers(t *testing.T) {
-	_, sidecar := beside(t, func(app *baton.App) {
+func TestUnknownHandlers(t *testing.T) { eachWay(t, testUnknownHandlers) }
+
+func testUnknownHandlers(t *testing.T, way way) {
+	_, sidecar := beside(t, way, func(app *baton.App) {
 		app.Singleton("report", func(context.Context, *baton.Attempt) (any, error) { return nil, nil })
 	})
 	if _, err := sidecar.Execute(t.Context(), "report", ""); status.Code(err) != codes.NotFound {
@@ -110,8 +143,12 @@ func TestUnknownHandlers(t *testing.T) {
 
 // A cancelled call, as by Runs.Cancel, reaches the handler through its context; the term goes on.
 func TestACancelledCallCancelsItsHandler(t *testing.T) {
+	eachWay(t, testACancelledCallCancelsItsHandler)
+}
+
+func testACancelledCallCancelsItsHandler(t *testing.T, way way) {
 	begun, stopped := make(chan struct{}), make(chan string, 1)
-	app, sidecar := beside(t, func(app *baton.App) {
+	app, sidecar := beside(t, way, func(app *baton.App) {
 		app.Schedule("slow", func(ctx context.Context, attempt *baton.Attempt) (any, error) {
 			close(begun)
 			<-ctx.Done()
@@ -133,9 +170,11 @@ func TestACancelledCallCancelsItsHandler(t *testing.T) {
 }
 
 // G3: nothing that an attempt writes after its term is accepted.
-func TestAnOldAttemptIsFenced(t *testing.T) {
+func TestAnOldAttemptIsFenced(t *testing.T) { eachWay(t, testAnOldAttemptIsFenced) }
+
+func testAnOldAttemptIsFenced(t *testing.T, way way) {
 	begun, refused := make(chan struct{}), make(chan error, 4)
-	_, sidecar := beside(t, func(app *baton.App) {
+	_, sidecar := beside(t, way, func(app *baton.App) {
 		app.Singleton("coordinator", func(ctx context.Context, attempt *baton.Attempt) (any, error) {
 			close(begun)
 			<-ctx.Done()
@@ -173,7 +212,11 @@ func TestAnOldAttemptIsFenced(t *testing.T) {
 
 // Progress and owned state are visible before the run ends.
 func TestHeartbeatsAndStateAreWrittenWhileItRuns(t *testing.T) {
-	_, sidecar := beside(t, func(app *baton.App) {
+	eachWay(t, testHeartbeatsAndStateAreWrittenWhileItRuns)
+}
+
+func testHeartbeatsAndStateAreWrittenWhileItRuns(t *testing.T, way way) {
+	_, sidecar := beside(t, way, func(app *baton.App) {
 		app.Singleton("coordinator", func(ctx context.Context, attempt *baton.Attempt) (any, error) {
 			return nil, errors.Join(
 				attempt.PutState(ctx, map[string]int{"count": 1}),
@@ -194,14 +237,16 @@ func TestHeartbeatsAndStateAreWrittenWhileItRuns(t *testing.T) {
 }
 
 // Outside a handler the cluster context is missing, and said to be.
-func TestTheClusterContextIsRequired(t *testing.T) {
+func TestTheClusterContextIsRequired(t *testing.T) { eachWay(t, testTheClusterContextIsRequired) }
+
+func testTheClusterContextIsRequired(t *testing.T, way way) {
 	if _, err := baton.Cluster(t.Context()); !errors.Is(err, baton.ErrClusterContextRequired) {
 		t.Error(err)
 	}
 	if _, err := baton.NextID(t.Context()); !errors.Is(err, baton.ErrClusterContextRequired) {
 		t.Error(err)
 	}
-	_, sidecar := beside(t, func(app *baton.App) {
+	_, sidecar := beside(t, way, func(app *baton.App) {
 		app.Schedule("report", func(ctx context.Context, attempt *baton.Attempt) (any, error) { return baton.NextID(ctx) })
 	})
 	answer := must[*pb.ExecuteResponse](t)(sidecar.Execute(t.Context(), "report", ""))
@@ -212,7 +257,7 @@ func TestTheClusterContextIsRequired(t *testing.T) {
 
 // A second handler of one name is a mistake, said at once.
 func TestNamesAreRegisteredOnce(t *testing.T) {
-	_, _ = beside(t, func(app *baton.App) {
+	_, _ = beside(t, serve, func(app *baton.App) {
 		handler := func(context.Context, *baton.Attempt) (any, error) { return nil, nil }
 		app.Schedule("report", handler)
 		app.Singleton("report", handler)

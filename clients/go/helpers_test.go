@@ -31,31 +31,52 @@ func newApp(t *testing.T, sidecar *fake.Sidecar, config baton.Config) *baton.App
 	return app
 }
 
-// serve serves an app until the test ends, with the fake as its sidecar.
+// way makes a fake the sidecar of an app, until the test ends.
+type way func(*testing.T, *baton.App, *fake.Sidecar)
+
+// eachWay runs a test with an app that serves, and with one that attaches.
+func eachWay(t *testing.T, test func(*testing.T, way)) {
+	for name, way := range map[string]way{"serve": serve, "attach": attach} {
+		t.Run(name, func(t *testing.T) { test(t, way) })
+	}
+}
+
 func serve(t *testing.T, app *baton.App, sidecar *fake.Sidecar) {
 	t.Helper()
 	address, err := app.Listen()
 	if err != nil {
 		t.Fatal(err)
 	}
-	served := make(chan error, 1)
-	go func() { served <- app.Serve(context.Background()) }()
-	t.Cleanup(func() {
-		_ = app.Close()
-		if err := <-served; err != nil {
-			t.Errorf("serve: %v", err)
-		}
-	})
+	run(t, app, func(ctx context.Context) error { return app.Serve(ctx) })
 	sidecar.Beside(t, address)
 }
 
-// beside serves an app that leads the default group.
-func beside(t *testing.T, register func(*baton.App)) (*baton.App, *fake.Sidecar) {
+func attach(t *testing.T, app *baton.App, sidecar *fake.Sidecar) {
+	t.Helper()
+	run(t, app, app.Attach)
+	sidecar.Attached(t, 1)
+}
+
+// run runs an app until the test ends.
+func run(t *testing.T, app *baton.App, blocking func(context.Context) error) {
+	t.Helper()
+	ended := make(chan error, 1)
+	go func() { ended <- blocking(context.Background()) }()
+	t.Cleanup(func() {
+		_ = app.Close()
+		if err := <-ended; err != nil {
+			t.Errorf("the app ended with %v", err)
+		}
+	})
+}
+
+// beside runs an app that leads the default group.
+func beside(t *testing.T, way way, register func(*baton.App)) (*baton.App, *fake.Sidecar) {
 	t.Helper()
 	sidecar := fake.Start(t)
 	app := newApp(t, sidecar, baton.Config{})
 	register(app)
-	serve(t, app, sidecar)
+	way(t, app, sidecar)
 	lead(t, sidecar)
 	return app, sidecar
 }
@@ -101,7 +122,7 @@ func (e events) want(t *testing.T, wanted ...string) {
 			if got != event {
 				t.Fatalf("got %q, want %q", got, event)
 			}
-		case <-time.After(5 * time.Second):
+		case <-time.After(60 * time.Second):
 			t.Fatalf("%q never came", event)
 		}
 	}

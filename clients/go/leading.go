@@ -39,6 +39,8 @@ type leading struct {
 	onLose   map[string]LoseHook
 	log      *slog.Logger
 	clock    func() time.Duration
+	// watches: Leadership.Watch renews trust. An attached app is told in its stream.
+	watches bool
 
 	mu       sync.Mutex
 	groups   map[string]*group
@@ -67,21 +69,27 @@ func (l *leading) epoch(name string) uint64 {
 }
 
 // become opens the term, unless it is old news; it returns when the hook is through.
-func (l *leading) become(ctx context.Context, cluster ClusterContext, given trust) error {
+func (l *leading) become(
+	ctx context.Context, cluster ClusterContext, request *pb.OnBecomeLeaderRequest, arrivedAt time.Duration,
+) error {
 	l.mu.Lock()
 	g := l.group(cluster.Group)
 	l.mu.Unlock()
+	given := trustOf(request, arrivedAt, clockIsBoottime)
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	for {
 		g.hook.Lock()
-		watching, stop := context.WithCancel(context.Background())
+		enforcing, stop := context.WithCancel(context.Background())
 		next := newTerm(cluster, given, stop, cancel)
+		next.arrivedAt = arrivedAt
 		before, err := l.open(ctx, g, next)
 		if before == nil && err == nil {
 			defer g.hook.Unlock()
-			go l.watch(watching, next)
-			go l.enforce(watching, next)
+			if l.watches {
+				go l.watch(enforcing, next)
+			}
+			go l.enforce(enforcing, next)
 			return l.takeUp(running, next)
 		}
 		stop()
@@ -89,15 +97,14 @@ func (l *leading) become(ctx context.Context, cluster ClusterContext, given trus
 		if before == nil {
 			return ignored(err)
 		}
-		// The end of the term before was never told.
-		if err := l.lose(ctx, before.cluster, pb.LossReason_LOSS_REASON_UNSPECIFIED, before.cluster.Epoch); err != nil {
+		if err := before.wait(ctx); err != nil {
 			l.log.Warn("the term before did not end well", "group", cluster.Group, "error", err)
 		}
 	}
 }
 
-// open opens a term, or gives the one that must be ended first, or says why not.
-func (l *leading) open(ctx context.Context, g *group, next *term) (before *term, err error) {
+// open opens a term, or gives the end of the term before, which must be waited for, or says why not.
+func (l *leading) open(ctx context.Context, g *group, next *term) (before *ending, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -109,10 +116,15 @@ func (l *leading) open(ctx context.Context, g *group, next *term) (before *term,
 		return nil, errRefused
 	case !g.isNews(next.cluster.Epoch):
 		return nil, errOldNews
-	case g.open != nil:
-		return g.open, nil
+	case g.open != nil: // the end of the term before was never told
+		return l.close(ctx, g, g.open.cluster, pb.LossReason_LOSS_REASON_UNSPECIFIED, g.open.cluster.Epoch), nil
+	case g.ending != nil && !g.ending.isOver():
+		return g.ending, nil
 	}
 	g.open, g.ending = next, nil
+	if g.heard != nil && g.heardAt >= next.arrivedAt { // a renewal that came before the term was opened
+		next.hear(g.heard, g.heardAt)
+	}
 	if l.live++; l.live == 1 {
 		l.idle = make(chan struct{})
 	}
@@ -144,8 +156,25 @@ func (l *leading) takeUp(ctx context.Context, opened *term) error {
 
 // lose ends the term at once, and returns when all of it has stopped, or when nobody waits for the answer any more.
 func (l *leading) lose(ctx context.Context, cluster ClusterContext, reason pb.LossReason, epoch uint64) error {
+	return l.beginLoss(ctx, cluster, reason, epoch).wait(ctx)
+}
+
+// beginLoss ends the term at once and does not wait; nil: there is nothing to wait for.
+func (l *leading) beginLoss(ctx context.Context, cluster ClusterContext, reason pb.LossReason, epoch uint64) *ending {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	g := l.group(cluster.Group)
+	ending := l.close(ctx, g, cluster, reason, epoch)
+	if ending != nil && epoch == 0 && ending.isOver() {
+		return nil // a sidecar that makes contact must not be told of an old failure for ever
+	}
+	return ending
+}
+
+// close closes the open term of a group, if the epoch covers it, and gives the end of the last term. The lock is held.
+func (l *leading) close(
+	ctx context.Context, g *group, cluster ClusterContext, reason pb.LossReason, epoch uint64,
+) *ending {
 	if closed := g.close(epoch); closed != nil {
 		closed.end(closed.overBecause(reason))
 		g.ending = &ending{done: make(chan struct{})}
@@ -153,17 +182,7 @@ func (l *leading) lose(ctx context.Context, cluster ClusterContext, reason pb.Lo
 		go l.end(context.WithoutCancel(ctx), g, closed, cluster, reason, g.ending)
 		l.log.Info("no longer leading", "group", cluster.Group, "epoch", cluster.Epoch, "reason", reason)
 	}
-	ending := g.ending
-	l.mu.Unlock()
-	if ending == nil || epoch == 0 && ending.isOver() {
-		return nil // a sidecar that makes contact must not be told of an old failure for ever
-	}
-	select {
-	case <-ending.done:
-		return ending.err
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return g.ending
 }
 
 // end waits until all of a closed term has stopped, then calls the hook.
@@ -232,12 +251,35 @@ func (l *leading) stop() []ClusterContext {
 
 // endAll ends every term because the app stops; it waits no longer than the context lasts.
 func (l *leading) endAll(ctx context.Context) {
-	for _, cluster := range l.stop() {
-		go func() { // what fails is logged where it fails
-			_ = l.lose(ctx, cluster, pb.LossReason_LOSS_REASON_SHUTDOWN, cluster.Epoch)
-		}()
-	}
+	l.stop()
+	l.detach()
 	l.waitIdle(ctx)
+}
+
+// detach ends every term at once: the stream to the sidecar broke, or the app stops. It does not wait.
+func (l *leading) detach() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	reason := pb.LossReason_LOSS_REASON_LEASE_LOST
+	if l.stopping {
+		reason = pb.LossReason_LOSS_REASON_SHUTDOWN
+	}
+	for _, g := range l.groups {
+		if g.open != nil { // a hook that fails is logged where it fails
+			l.close(context.Background(), g, g.open.cluster, reason, g.open.cluster.Epoch)
+		}
+	}
+}
+
+// hear takes in a renewal of trust that came in the stream.
+func (l *leading) hear(leader *pb.Leader, readAt time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	g := l.group(groupOf(leader.GetGroup()))
+	g.heard, g.heardAt = leader, readAt
+	if g.open != nil {
+		g.open.hear(leader, readAt)
+	}
 }
 
 // waitIdle tells whether no term is open or being ended any more.
@@ -250,47 +292,6 @@ func (l *leading) waitIdle(ctx context.Context) bool {
 		return true
 	case <-ctx.Done():
 		return false
-	}
-}
-
-// watch renews trust for as long as the term is open; a broken stream is opened again.
-func (l *leading) watch(ctx context.Context, open *term) {
-	level := slog.LevelWarn
-	for pauses := newWaits(100*time.Millisecond, time.Second); ; {
-		for leader, err := range l.sidecar.Leadership.Watch(ctx, open.cluster.Group) {
-			readAt := l.clock() // first: what was held up must not stretch trust
-			if err != nil {
-				if ctx.Err() == nil {
-					l.log.Log(ctx, level, "watching leadership", "group", open.cluster.Group, "error", err)
-				}
-				level = slog.LevelDebug // once is enough until it works again
-				break
-			}
-			l.mu.Lock()
-			open.hear(leader, readAt)
-			l.mu.Unlock()
-			pauses, level = newWaits(100*time.Millisecond, time.Second), slog.LevelWarn
-		}
-		if !sleep(ctx, pauses.next()) {
-			return
-		}
-	}
-}
-
-// enforce cancels what still runs when trust was not renewed in time.
-func (l *leading) enforce(ctx context.Context, open *term) {
-	for {
-		l.mu.Lock()
-		left := open.trust.left(l.clock())
-		l.mu.Unlock()
-		if !sleep(ctx, min(max(left, 0), time.Second)+renewalSlack) { // timers stand still while the machine sleeps
-			return
-		}
-		l.mu.Lock()
-		if open.trust.left(l.clock()) <= 0 && open.cancel(open.cancelled(CancelTrustExpired)) {
-			l.log.Warn("trust has run out", "group", open.cluster.Group, "epoch", open.cluster.Epoch)
-		}
-		l.mu.Unlock()
 	}
 }
 

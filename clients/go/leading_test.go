@@ -30,7 +30,7 @@ func lost(epoch uint64) *pb.OnLoseLeadershipRequest {
 }
 
 // told serves an app whose hooks record what they are told; nobody has said anything about leadership yet.
-func told(t *testing.T) (*baton.App, *fake.Sidecar, events) {
+func told(t *testing.T, way way) (*baton.App, *fake.Sidecar, events) {
 	t.Helper()
 	sidecar, events := fake.Start(t), make(events, 100)
 	sidecar.Freeze(true) // the watch of the fake knows nothing of the epochs used here
@@ -43,12 +43,16 @@ func told(t *testing.T) (*baton.App, *fake.Sidecar, events) {
 		events.add(fmt.Sprintf("lose %d", cluster.Epoch))
 		return nil
 	})
-	serve(t, app, sidecar)
+	way(t, app, sidecar)
 	return app, sidecar, events
 }
 
 // G1: the app leads from OnBecomeLeader to OnLoseLeadership, and its hooks see it so.
 func TestATermOpensAndClosesWithItsHooks(t *testing.T) {
+	eachWay(t, testATermOpensAndClosesWithItsHooks)
+}
+
+func testATermOpensAndClosesWithItsHooks(t *testing.T, way way) {
 	sidecar, events := fake.Start(t), make(events, 100)
 	app := newApp(t, sidecar, baton.Config{})
 	app.OnBecomeLeader("default", func(ctx context.Context, cluster baton.ClusterContext) error {
@@ -62,7 +66,7 @@ func TestATermOpensAndClosesWithItsHooks(t *testing.T) {
 		events.add(fmt.Sprint(reason, cluster.IsLeader, app.IsLeader("")))
 		return nil
 	})
-	serve(t, app, sidecar)
+	way(t, app, sidecar)
 	if app.IsLeader("") {
 		t.Error("leads before anybody said so")
 	}
@@ -80,7 +84,9 @@ func TestATermOpensAndClosesWithItsHooks(t *testing.T) {
 }
 
 // G1: late messages of lost terms open nothing and end nothing; epoch 0 ends any term.
-func TestWhichMessagesOpenAndEndTerms(t *testing.T) {
+func TestWhichMessagesOpenAndEndTerms(t *testing.T) { eachWay(t, testWhichMessagesOpenAndEndTerms) }
+
+func testWhichMessagesOpenAndEndTerms(t *testing.T, way way) {
 	for name, test := range map[string]struct {
 		messages []any
 		leads    uint64
@@ -105,7 +111,7 @@ func TestWhichMessagesOpenAndEndTerms(t *testing.T) {
 		"trust that is over is none": {[]any{became(7, 0)}, 0, []string{"become 7"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			app, sidecar, events := told(t)
+			app, sidecar, events := told(t, way)
 			for _, message := range test.messages {
 				var err error
 				switch message := message.(type) {
@@ -127,65 +133,10 @@ func TestWhichMessagesOpenAndEndTerms(t *testing.T) {
 	}
 }
 
-// G1: IsLeader is never true past the trust time; what runs is cancelled, and no more begins.
-func TestTrustEndsWithoutRenewal(t *testing.T) {
-	sidecar, stopped := fake.Start(t), make(chan error, 1)
-	app := newApp(t, sidecar, baton.Config{})
-	app.Singleton("coordinator", func(ctx context.Context, attempt *baton.Attempt) (any, error) {
-		<-ctx.Done()
-		stopped <- context.Cause(ctx)
-		return nil, ctx.Err()
-	})
-	serve(t, app, sidecar)
-	sidecar.Freeze(true)
-	const trust = 500 * time.Millisecond
-	if _, err := sidecar.Lead(t.Context(), "default", trust); err != nil {
-		t.Fatal(err)
-	}
-	toldAt := time.Now()
-	ended := make(chan error, 1)
-	go func() {
-		_, err := sidecar.Deliver(t.Context(), sidecar.NewRun(singleton, "coordinator", ""))
-		ended <- err
-	}()
-	for askedAt := time.Now(); app.IsLeader(""); askedAt = time.Now() {
-		if askedAt.After(toldAt.Add(trust)) {
-			t.Fatal("trusted for too long")
-		}
-		time.Sleep(time.Millisecond)
-	}
-	if time.Since(toldAt) < trust/2 {
-		t.Error("trust ended long before its time")
-	}
-	if cause := <-stopped; !errors.Is(cause, baton.Cancelled{Group: "default", Epoch: 101, Reason: "TRUST_EXPIRED"}) ||
-		!errors.Is(cause, context.Canceled) {
-		t.Errorf("stopped because of %v", cause)
-	}
-	if code := status.Code(<-ended); code != codes.Unavailable {
-		t.Errorf("the cut-off attempt was answered %v", code)
-	}
-	if _, err := sidecar.Execute(t.Context(), "coordinator", ""); status.Code(err) != codes.Unavailable {
-		t.Errorf("after the trust time: %v", err)
-	}
-	sidecar.Freeze(false)
-	eventually(t, "a renewal brings trust back", func() bool { return app.IsLeader("") })
-}
-
-// G1: while the sidecar renews, the app leads beyond the trust it was first given.
-func TestTrustIsRenewedByTheWatch(t *testing.T) {
-	app, sidecar := beside(t, func(*baton.App) {})
-	if _, err := sidecar.Lead(t.Context(), "default", time.Second); err != nil {
-		t.Fatal(err)
-	}
-	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		if !app.IsLeader("") {
-			t.Fatal("trust was not renewed")
-		}
-	}
-}
-
 // G1: after a failed hook the app does not lead, although its sidecar still says so; no text of the error leaves.
-func TestAFailingHookRefusesTheTerm(t *testing.T) {
+func TestAFailingHookRefusesTheTerm(t *testing.T) { eachWay(t, testAFailingHookRefusesTheTerm) }
+
+func testAFailingHookRefusesTheTerm(t *testing.T, way way) {
 	for name, fail := range map[string]func() error{
 		"error": func() error { return fmt.Errorf("password=hunter2: %w", context.DeadlineExceeded) },
 		"panic": func() error { panic("password=hunter2") },
@@ -198,7 +149,7 @@ func TestAFailingHookRefusesTheTerm(t *testing.T) {
 				losses.add(reason.String())
 				return nil
 			})
-			serve(t, app, sidecar)
+			way(t, app, sidecar)
 			epoch, err := sidecar.Lead(t.Context(), "default", fake.Trust)
 			if status.Code(err) != codes.Internal || strings.Contains(err.Error(), "hunter2") {
 				t.Errorf("answered %v", err)
@@ -246,8 +197,12 @@ func TestAHookThatIsTooSlowRefusesTheTerm(t *testing.T) {
 
 // G1: OnLoseLeadership is answered, and a successor let in, only after the last act.
 func TestLosingWaitsUntilHandlersHaveStopped(t *testing.T) {
+	eachWay(t, testLosingWaitsUntilHandlersHaveStopped)
+}
+
+func testLosingWaitsUntilHandlersHaveStopped(t *testing.T, way way) {
 	acts := make(events, 10)
-	app, sidecar := beside(t, func(app *baton.App) {
+	app, sidecar := beside(t, way, func(app *baton.App) {
 		app.Singleton("coordinator", func(ctx context.Context, attempt *baton.Attempt) (any, error) {
 			acts.add("begun")
 			<-ctx.Done()
@@ -281,7 +236,11 @@ func TestLosingWaitsUntilHandlersHaveStopped(t *testing.T) {
 // A lose hook that fails is told to the sidecar, without its text, each time it asks; but a sidecar may make contact
 // again.
 func TestAFailingLoseHookIsNoAcknowledgement(t *testing.T) {
-	_, sidecar := beside(t, func(app *baton.App) {
+	eachWay(t, testAFailingLoseHookIsNoAcknowledgement)
+}
+
+func testAFailingLoseHookIsNoAcknowledgement(t *testing.T, way way) {
+	_, sidecar := beside(t, way, func(app *baton.App) {
 		app.OnLoseLeadership("", func(context.Context, baton.ClusterContext, pb.LossReason) error {
 			return errors.New("password=hunter2")
 		})
@@ -298,9 +257,11 @@ func TestAFailingLoseHookIsNoAcknowledgement(t *testing.T) {
 }
 
 // G1: neither an old term's Execute nor one of a term not yet known is begun.
-func TestRunsOfOtherTermsAreRefused(t *testing.T) {
+func TestRunsOfOtherTermsAreRefused(t *testing.T) { eachWay(t, testRunsOfOtherTermsAreRefused) }
+
+func testRunsOfOtherTermsAreRefused(t *testing.T, way way) {
 	begun := make(events, 10)
-	app, sidecar := beside(t, func(app *baton.App) {
+	app, sidecar := beside(t, way, func(app *baton.App) {
 		app.Schedule("report", func(ctx context.Context, attempt *baton.Attempt) (any, error) {
 			begun.add("begun")
 			return nil, nil
@@ -318,9 +279,11 @@ func TestRunsOfOtherTermsAreRefused(t *testing.T) {
 }
 
 // A handler learns from the watch that a hand-over has begun, and may end by itself.
-func TestDrainingIsToldToHandlers(t *testing.T) {
+func TestDrainingIsToldToHandlers(t *testing.T) { eachWay(t, testDrainingIsToldToHandlers) }
+
+func testDrainingIsToldToHandlers(t *testing.T, way way) {
 	begun := make(events, 1)
-	_, sidecar := beside(t, func(app *baton.App) {
+	_, sidecar := beside(t, way, func(app *baton.App) {
 		app.Schedule("late", func(ctx context.Context, attempt *baton.Attempt) (any, error) {
 			begun.add(attempt.CancelReason())
 			<-ctx.Done()
@@ -360,8 +323,10 @@ func TestDrainingIsToldToHandlers(t *testing.T) {
 }
 
 // Groups are independent of each other.
-func TestGroupsAreLedApart(t *testing.T) {
-	app, sidecar := beside(t, func(*baton.App) {})
+func TestGroupsAreLedApart(t *testing.T) { eachWay(t, testGroupsAreLedApart) }
+
+func testGroupsAreLedApart(t *testing.T, way way) {
+	app, sidecar := beside(t, way, func(*baton.App) {})
 	if _, err := sidecar.Lead(t.Context(), "reports", fake.Trust); err != nil {
 		t.Fatal(err)
 	}
@@ -371,25 +336,4 @@ func TestGroupsAreLedApart(t *testing.T) {
 	if app.IsLeader("") || !app.IsLeader("reports") {
 		t.Error("the loss of one group touched another")
 	}
-}
-
-// The client reconnects by itself: an API that was away renews trust once it is back.
-func TestTheWatchSurvivesASidecarThatComesBack(t *testing.T) {
-	first := fake.Start(t)
-	first.Stop()
-	app := newApp(t, first, baton.Config{})
-	address := must[string](t)(app.Listen())
-	first.Beside(t, address)
-	go func() { _ = app.Serve(context.Background()) }()
-	t.Cleanup(func() { _ = app.Close() })
-	if _, err := first.Lead(t.Context(), "default", 300*time.Millisecond); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "trust runs out", func() bool { return !app.IsLeader("") })
-	second := fake.Start(t, fake.At(first.Address)).Beside(t, address)
-	// The same epoch, as the watch of a sidecar that came back to its term would tell it.
-	if epoch, err := second.Lead(t.Context(), "default", fake.Trust); err != nil || epoch != 101 {
-		t.Fatal(epoch, err)
-	}
-	eventually(t, "trust is renewed", func() bool { return app.IsLeader("") })
 }

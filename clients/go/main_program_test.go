@@ -11,6 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	baton "github.com/baton-sidecar/baton/clients/go"
 	pb "github.com/baton-sidecar/baton/clients/go/batonv1"
 	"github.com/baton-sidecar/baton/clients/go/internal/fake"
@@ -67,20 +70,33 @@ type process struct {
 	output strings.Builder
 }
 
-// launch starts the program and has it lead.
-func launch(t *testing.T, sidecar *fake.Sidecar, api, drain string) *process {
+// launch starts the program, serving or attached, and has it lead.
+func launch(t *testing.T, sidecar *fake.Sidecar, api, drain string, serves bool) *process {
 	t.Helper()
-	address := "unix://" + t.TempDir() + "/app.sock"
 	launched := &process{Cmd: exec.Command(os.Args[0])}
-	launched.Env = append(os.Environ(), "TEST_DRAIN="+drain, "BATON_APP_ADDRESS="+address, "BATON_API_ADDRESS="+api)
+	launched.Env = append(os.Environ(), "TEST_DRAIN="+drain, "BATON_API_ADDRESS="+api)
+	address := "unix://" + t.TempDir() + "/app.sock"
+	if serves {
+		launched.Env = append(launched.Env, "BATON_APP_ADDRESS="+address)
+	}
 	launched.Stdout, launched.Stderr = &launched.output, os.Stderr
 	if err := launched.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = launched.Process.Kill() })
-	sidecar.Beside(t, address)
+	if serves {
+		sidecar.Beside(t, address)
+	} else {
+		sidecar.Attached(t, 1)
+	}
 	lead(t, sidecar)
 	return launched
+}
+
+// eachProgram runs a test with a program that serves, and with one that attaches.
+func eachProgram(t *testing.T, test func(t *testing.T, serves bool)) {
+	t.Run("serve", func(t *testing.T) { test(t, true) })
+	t.Run("attach", func(t *testing.T) { test(t, false) })
 }
 
 func (p *process) signal(t *testing.T, signal os.Signal) {
@@ -102,8 +118,12 @@ func (p *process) ended(t *testing.T, output string) time.Duration {
 
 // G1: runs finish, OnLoseLeadership is answered, and only then the process ends.
 func TestAfterSIGTERMItServesUntilLeadershipIsHandedOver(t *testing.T) {
+	eachProgram(t, testAfterSIGTERMItServesUntilLeadershipIsHandedOver)
+}
+
+func testAfterSIGTERMItServesUntilLeadershipIsHandedOver(t *testing.T, serves bool) {
 	sidecar := fake.Start(t)
-	launched := launch(t, sidecar, sidecar.Address, "20s")
+	launched := launch(t, sidecar, sidecar.Address, "20s", serves)
 	answers := make(chan *pb.ExecuteResponse, 1)
 	go func() {
 		answer, _ := sidecar.Execute(context.Background(), "slow", "")
@@ -119,17 +139,43 @@ func TestAfterSIGTERMItServesUntilLeadershipIsHandedOver(t *testing.T) {
 
 // A sidecar that does not answer any more never keeps the process.
 func TestTheDrainTimeBoundsTheWait(t *testing.T) {
-	launched := launch(t, fake.Start(t), "127.0.0.1:1", "300ms")
+	launched := launch(t, fake.Start(t), "127.0.0.1:1", "300ms", true)
 	launched.signal(t, syscall.SIGTERM)
 	if took := launched.ended(t, "lost LOSS_REASON_SHUTDOWN\n"); took < 250*time.Millisecond || took > 30*time.Second {
 		t.Errorf("took %v", took)
 	}
 }
 
+// Runs that do not end are cancelled when the drain time is over, and answered so that no retry is used.
+func TestTheDrainTimeBoundsTheRunsOfAnAttachedProgram(t *testing.T) {
+	sidecar := fake.Start(t)
+	launched := launch(t, sidecar, sidecar.Address, "300ms", false)
+	process := sidecar.Attached(t, 1)[0]
+	ended := make(chan error, 1)
+	go func() {
+		_, err := sidecar.Execute(context.Background(), "stuck", "")
+		ended <- err
+	}()
+	eventually(t, "the run has begun", func() bool { return sidecar.Said("stuck") == "begun" })
+	launched.signal(t, syscall.SIGTERM)
+	if err := <-ended; status.Code(err) != codes.Unavailable {
+		t.Errorf("the stuck run was answered %v", err)
+	}
+	launched.ended(t, "lost LOSS_REASON_SHUTDOWN\n")
+	<-process.Over()
+	if process.Capacity() != 0 {
+		t.Error("the process did not say that it leaves")
+	}
+}
+
 // An impatient operator is obeyed.
 func TestASecondSignalDoesNotWait(t *testing.T) {
+	eachProgram(t, testASecondSignalDoesNotWait)
+}
+
+func testASecondSignalDoesNotWait(t *testing.T, serves bool) {
 	sidecar := fake.Start(t)
-	launched := launch(t, sidecar, sidecar.Address, "60s")
+	launched := launch(t, sidecar, sidecar.Address, "60s", serves)
 	ended := make(chan error, 1)
 	go func() {
 		_, err := sidecar.Execute(context.Background(), "stuck", "")

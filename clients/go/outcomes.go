@@ -8,16 +8,19 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/baton-sidecar/baton/clients/go/batonv1"
 )
 
-// Result is a success with a value and a new owned state; both are committed together.
+// Result is a success with a value, a new owned state and further jobs; all are committed together.
 type Result struct {
 	// Value is kept with the run: nil for none, bytes, or anything that JSON can say.
 	Value any
 	// State replaces the owned state: bytes, or anything that JSON can say. nil leaves it as it is.
 	State any
+	// Jobs are submitted with the outcome, at most 100.
+	Jobs []Job
 }
 
 // Skip is returned by a handler that declines its run: no error, no retry.
@@ -49,10 +52,30 @@ type Fail struct {
 
 func (f Fail) Error() string { return f.Message }
 
-const codeBytesMax = 255
+// Snooze is returned by the handler of a job that is to be delivered again later. It uses no retry, and the slot is free
+// meanwhile.
+type Snooze struct {
+	// After or Until: when it is delivered again. Until counts if both are set.
+	After time.Duration
+	Until time.Time
+	// State replaces the state of the job's key; nil leaves it as it is.
+	State any
+}
+
+func (s Snooze) Error() string {
+	if !s.Until.IsZero() {
+		return "snoozed until " + s.Until.Format(time.RFC3339)
+	}
+	return "snoozed for " + s.After.String()
+}
+
+const (
+	codeBytesMax    = 255
+	messageBytesMax = 4 << 10
+)
 
 // answered is what a handler's success becomes.
-func answered(value any) (*pb.ExecuteResponse, error) {
+func answered(value any, jobs *Jobs) (*pb.ExecuteResponse, error) {
 	result, ok := value.(Result)
 	if !ok {
 		result = Result{Value: value}
@@ -67,6 +90,9 @@ func answered(value any) (*pb.ExecuteResponse, error) {
 	if succeeded.State, err = optional(result.State); err != nil {
 		return nil, err
 	}
+	if succeeded.Jobs, err = jobs.specs(result.Jobs); err != nil {
+		return nil, err
+	}
 	return &pb.ExecuteResponse{Outcome: &pb.ExecuteResponse_Succeeded{Succeeded: succeeded}}, nil
 }
 
@@ -75,6 +101,7 @@ func declared(err error) (*pb.ExecuteResponse, error) {
 	var skip Skip
 	var retry Retry
 	var fail Fail
+	var snooze Snooze
 	switch {
 	case errors.As(err, &skip):
 		skipped := &pb.Skipped{Reason: text(skip.Reason)}
@@ -87,15 +114,40 @@ func declared(err error) (*pb.ExecuteResponse, error) {
 		return withState(failed, retry.State)
 	case errors.As(err, &fail):
 		return withState(&pb.Failed{Message: text(fail.Message), Code: text(fail.Code)}, fail.State)
+	case errors.As(err, &snooze):
+		return snooze.response()
 	}
 	return nil, nil
 }
 
-// unexpected is the outcome of any other error. Its text may hold secrets, so only its type is told.
-func unexpected(err error) *pb.ExecuteResponse {
+func (s Snooze) response() (*pb.ExecuteResponse, error) {
+	snoozed := &pb.Snoozed{Until: &pb.Snoozed_After{After: durationpb.New(s.After)}}
+	if !s.Until.IsZero() {
+		snoozed.Until = &pb.Snoozed_At{At: timestamppb.New(s.Until)}
+	}
+	var err error
+	snoozed.State, err = optional(s.State)
+	return &pb.ExecuteResponse{Outcome: &pb.ExecuteResponse_Snoozed{Snoozed: snoozed}}, err
+}
+
+// unexpected is the outcome of any other error: its type and its text. The text may hold secrets; then it is hidden.
+func unexpected(err error, hidden bool) *pb.ExecuteResponse {
 	name := typeName(err)
-	failed := &pb.Failed{Message: "unhandled " + name, Code: name[:min(len(name), codeBytesMax)], Retryable: true}
+	message := "unhandled " + name
+	if !hidden {
+		message = cut(text(said(err)))
+	}
+	failed := &pb.Failed{Message: message, Code: name[:min(len(name), codeBytesMax)], Retryable: true}
 	return &pb.ExecuteResponse{Outcome: &pb.ExecuteResponse_Failed{Failed: failed}}
+}
+
+// said is the text of an error. The stack of a panic is for the log only.
+func said(err error) string {
+	var panicked panicked
+	if errors.As(err, &panicked) {
+		return fmt.Sprintf("panic: %v", panicked.value)
+	}
+	return err.Error()
 }
 
 func withState(failed *pb.Failed, state any) (*pb.ExecuteResponse, error) {
@@ -105,7 +157,15 @@ func withState(failed *pb.Failed, state any) (*pb.ExecuteResponse, error) {
 }
 
 // text is what can be sent: the output of a command, for one, may hold what is no UTF-8.
-func text(said string) string { return strings.ToValidUTF8(said, "\uFFFD") }
+func text(given string) string { return strings.ToValidUTF8(given, "\uFFFD") }
+
+// cut shortens a text to what is kept of it, at the end of a character.
+func cut(given string) string {
+	if len(given) <= messageBytesMax {
+		return given
+	}
+	return strings.ToValidUTF8(given[:messageBytesMax], "")
+}
 
 // typeName is the type of an error below the text that fmt.Errorf put around it, or of ours the reason.
 func typeName(err error) string {

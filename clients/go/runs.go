@@ -71,10 +71,14 @@ func (m Message) heartbeat(request *pb.RunsHeartbeatRequest)  { request.Message 
 
 // Heartbeat reports that the live attempt is alive; what is not given stays as it was.
 func (r *Runs) Heartbeat(ctx context.Context, run *pb.RunRef, options ...HeartbeatOption) error {
+	_, err := call(ctx, r.connection, r.stub.Heartbeat, heartbeatOf(run, options))
+	return err
+}
+
+func heartbeatOf(run *pb.RunRef, options []HeartbeatOption) *pb.RunsHeartbeatRequest {
 	request := &pb.RunsHeartbeatRequest{Run: run}
 	for _, option := range options {
 		option.heartbeat(request)
 	}
-	_, err := call(ctx, r.connection, r.stub.Heartbeat, request)
-	return err
+	return request
 }

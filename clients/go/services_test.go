@@ -247,7 +247,7 @@ func TestWhatStandsAlreadyIsTold(t *testing.T) {
 }
 
 func TestRunsSingletonsAndLeadership(t *testing.T) {
-	app, sidecar := beside(t, func(*baton.App) {})
+	app, sidecar := beside(t, serve, func(*baton.App) {})
 	ctx := t.Context()
 	id := must[uint64](t)(app.Schedules.Trigger(ctx, "report", nil))
 	if run := must[*pb.Run](t)(app.Runs.Get(ctx, id)); run.GetName() != "report" {

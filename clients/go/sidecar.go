@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"sync/atomic"
 
 	pb "github.com/baton-sidecar/baton/clients/go/batonv1"
 )
@@ -23,12 +24,15 @@ type Sidecar struct {
 	Runs       *Runs
 	Leadership *Leadership
 	Deferreds  *Deferreds
+	Jobs       *Jobs
 
 	connection *connection
 	ids        *ids
+	cluster    atomic.Pointer[string] // its name, once it is known
 }
 
-// Connect is for programs that only call the sidecar; it uses Sidecar, APITokenFile and Logger of the config. Nothing
+// Connect is for programs that only call the sidecar; it uses Sidecar, APITokenFile, Cluster,
+// Schema and Logger of the config. Nothing
 // is sent yet, and the connection comes back by itself whenever it breaks.
 func Connect(config Config) (*Sidecar, error) {
 	path := cmp.Or(config.APITokenFile, os.Getenv("BATON_API_TOKEN_FILE"))
@@ -40,7 +44,7 @@ func Connect(config Config) (*Sidecar, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Sidecar{
+	sidecar := &Sidecar{
 		State:      &State{c, pb.NewStateClient(c.channel)},
 		Schedules:  &Schedules{c, pb.NewSchedulesClient(c.channel)},
 		Singletons: &Singletons{c, pb.NewSingletonsClient(c.channel)},
@@ -49,7 +53,28 @@ func Connect(config Config) (*Sidecar, error) {
 		Deferreds:  &Deferreds{c, pb.NewDeferredsClient(c.channel)},
 		connection: c,
 		ids:        newIDs(c),
-	}, nil
+	}
+	sidecar.learn(cmp.Or(config.Cluster, os.Getenv("BATON_CLUSTER")))
+	sidecar.Jobs = &Jobs{
+		connection: c, stub: pb.NewJobsClient(c.channel), cluster: sidecar.clusterName,
+		schema: cmp.Or(config.Schema, "baton"), defaults: make(map[string]JobDefaults),
+	}
+	return sidecar, nil
+}
+
+// learn takes in the name of the cluster; what was known first stays.
+func (s *Sidecar) learn(cluster string) {
+	if cluster != "" {
+		s.cluster.CompareAndSwap(nil, &cluster)
+	}
+}
+
+// clusterName is empty while the name is not known.
+func (s *Sidecar) clusterName() string {
+	if name := s.cluster.Load(); name != nil {
+		return *name
+	}
+	return ""
 }
 
 // NextID is a new id, unique across the cluster and above those this process was given before.

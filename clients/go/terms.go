@@ -59,6 +59,10 @@ func (t trust) left(now time.Duration) time.Duration {
 type term struct {
 	cluster ClusterContext
 	trust   trust
+	// given is the last trust that the sidecar gave; it outlasts trust that was taken back.
+	given trust
+	// arrivedAt is when OnBecomeLeader came.
+	arrivedAt time.Duration
 	// refused: the app did not take the term up. Nothing may renew it.
 	refused  bool
 	drains   bool
@@ -77,7 +81,7 @@ func newTerm(
 	cluster ClusterContext, trust trust, stop context.CancelFunc, cancelHook context.CancelCauseFunc,
 ) *term {
 	return &term{
-		cluster: cluster, trust: trust, stop: stop, cancelHook: cancelHook,
+		cluster: cluster, trust: trust, given: trust, stop: stop, cancelHook: cancelHook,
 		draining: make(chan struct{}), running: make(map[*execution]context.CancelCauseFunc),
 	}
 }
@@ -94,7 +98,9 @@ func (t *term) hear(leader *pb.Leader, readAt time.Duration) {
 		t.distrust()
 		return
 	}
-	if t.trust = trustOf(leader, readAt, clockIsBoottime); !t.trust.known {
+	if t.trust = trustOf(leader, readAt, clockIsBoottime); t.trust.known {
+		t.given = t.trust
+	} else {
 		t.distrust() // a renewal must say for how long
 	}
 	if leader.GetDraining() && !t.drains {
@@ -137,9 +143,12 @@ const (
 	CancelTrustExpired = "TRUST_EXPIRED"
 	// CancelCall: the run was cancelled, replaced or took too long, or the term is lost.
 	CancelCall = "CALL_CANCELLED"
+	// CancelDetached: the stream to the sidecar broke while a job ran.
+	CancelDetached = "DETACHED"
 )
 
-// Cancelled is the cause of a handler's or hook's context when its term ended. It is a context.Canceled too.
+// Cancelled is the cause of a handler's or hook's context when its term ended, or of a job's when its app stops or was
+// detached: then it names no group. It is a context.Canceled too.
 type Cancelled struct {
 	Group  string
 	Epoch  uint64
@@ -147,6 +156,9 @@ type Cancelled struct {
 }
 
 func (c Cancelled) Error() string {
+	if c.Group == "" {
+		return "baton: " + c.Reason
+	}
 	return fmt.Sprintf("baton: term %d of %s: %s", c.Epoch, c.Group, c.Reason)
 }
 
@@ -173,12 +185,28 @@ type group struct {
 	open   *term
 	lost   uint64
 	ending *ending
+	// heard is the last renewal that came in a stream.
+	heard   *pb.Leader
+	heardAt time.Duration
 }
 
 // ending is the end of a term: done when all that ran has stopped and the hook has returned.
 type ending struct {
 	done chan struct{}
 	err  error
+}
+
+// wait gives the error of the hook, or of a context that ended before it returned.
+func (e *ending) wait(ctx context.Context) error {
+	if e == nil {
+		return nil
+	}
+	select {
+	case <-e.done:
+		return e.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 func (e *ending) isOver() bool {

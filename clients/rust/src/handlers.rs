@@ -10,14 +10,13 @@ use tonic::Status;
 use crate::baton::{ExecuteRequest, ExecuteResponse, Failed, RunRef, Succeeded, execute_response::Outcome};
 use crate::sidecar::Sidecar;
 
+pub const SINGLETONS: [&str; 1] = ["coordinator"];
+pub const SCHEDULES: [&str; 3] = ["report", "flaky", "order-flow"];
 const STEPS: [&str; 5] = ["reserve", "charge", "pack", "ship", "notify"];
 
 pub fn knows(request: &ExecuteRequest) -> bool {
-    match request.name.as_str() {
-        "coordinator" => is_singleton(request),
-        "report" | "flaky" | "order-flow" => !is_singleton(request),
-        _ => false,
-    }
+    let names = if is_singleton(request) { &SINGLETONS[..] } else { &SCHEDULES[..] };
+    names.contains(&request.name.as_str())
 }
 
 /// Runs the handler; an error of the sidecar or of the disk may be gone at the next attempt.
@@ -38,7 +37,7 @@ fn report(request: &ExecuteRequest) -> Outcome {
     let number = state["reports"].as_u64().unwrap_or(0) + 1;
     state["reports"] = json!(number);
     let (result, state) = (bytes(&json!({"report": number})), Some(bytes(&state)));
-    Outcome::Succeeded(Succeeded { result, state })
+    Outcome::Succeeded(Succeeded { result, state, ..Succeeded::default() })
 }
 
 fn flaky(request: &ExecuteRequest) -> Outcome {
@@ -117,7 +116,7 @@ fn bytes(value: &Value) -> Vec<u8> {
 }
 
 fn succeeded(result: &Value) -> Outcome {
-    Outcome::Succeeded(Succeeded { result: bytes(result), state: None })
+    Outcome::Succeeded(Succeeded { result: bytes(result), ..Succeeded::default() })
 }
 
 fn retryable(message: String) -> Outcome {

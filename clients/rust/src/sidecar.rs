@@ -4,9 +4,11 @@ use tonic::service::interceptor::InterceptedService;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Status};
 
+use crate::baton::app_stream_client::AppStreamClient;
+use crate::baton::leadership_client::LeadershipClient;
 use crate::baton::runs_client::RunsClient;
 use crate::baton::state_client::StateClient;
-use crate::baton::{RunRef, RunsCheckpointRequest, RunsHeartbeatRequest, StatePutRequest};
+use crate::baton::{LeadershipResignRequest, RunRef, RunsCheckpointRequest, RunsHeartbeatRequest, StatePutRequest};
 use crate::tokens::{Token, TokenSender};
 
 type Wire = InterceptedService<Channel, TokenSender>;
@@ -15,6 +17,8 @@ type Wire = InterceptedService<Channel, TokenSender>;
 pub struct Sidecar {
     runs: RunsClient<Wire>,
     state: StateClient<Wire>,
+    leadership: LeadershipClient<Wire>,
+    stream: AppStreamClient<Wire>,
 }
 
 impl Sidecar {
@@ -22,7 +26,20 @@ impl Sidecar {
     pub fn at(address: &str, token: Token) -> Result<Self, tonic::transport::Error> {
         let channel = Endpoint::from_shared(format!("http://{address}"))?.connect_lazy();
         let wire = InterceptedService::new(channel, TokenSender(token));
-        Ok(Self { runs: RunsClient::new(wire.clone()), state: StateClient::new(wire) })
+        Ok(Self {
+            runs: RunsClient::new(wire.clone()),
+            state: StateClient::new(wire.clone()),
+            leadership: LeadershipClient::new(wire.clone()),
+            stream: AppStreamClient::new(wire),
+        })
+    }
+
+    pub fn stream(&self) -> AppStreamClient<Wire> {
+        self.stream.clone()
+    }
+
+    pub async fn resign(&self, group: String) -> Result<(), Status> {
+        self.leadership.clone().resign(Request::new(LeadershipResignRequest { group })).await.map(drop)
     }
 
     pub async fn checkpoint(&self, run: RunRef, step: &str, value: Vec<u8>) -> Result<(), Status> {

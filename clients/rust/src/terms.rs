@@ -56,6 +56,18 @@ impl Terms {
         end(ended).await;
     }
 
+    /// Ends every open term.
+    pub async fn close_all(&self) {
+        for group in self.led() {
+            self.close(&group, 0).await;
+        }
+    }
+
+    /// The groups with an open term.
+    pub fn led(&self) -> Vec<String> {
+        self.groups().iter().filter(|(_, group)| group.open.is_some()).map(|(name, _)| name.clone()).collect()
+    }
+
     /// To be held while something runs in that term; none: the term is not open.
     pub fn enter(&self, group: &str, epoch: u64) -> Option<InTerm> {
         let groups = self.groups();

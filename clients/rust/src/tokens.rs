@@ -19,6 +19,11 @@ impl Token {
         Self(std::env::var_os(variable).filter(|path| !path.is_empty()).map(PathBuf::from))
     }
 
+    #[cfg(test)]
+    pub fn none() -> Self {
+        Self(None)
+    }
+
     fn read(&self) -> Result<Option<String>, Status> {
         let Some(path) = &self.0 else { return Ok(None) };
         let text = fs::read_to_string(path).map_err(|_| Status::unavailable("the token file cannot be read"))?;

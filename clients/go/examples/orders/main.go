@@ -6,7 +6,8 @@
 //	coordinator  a singleton: one in the whole cluster, its counter survives every change of leader
 //	order-flow   five durable steps; each is recorded in the ledger once it is done
 //
-// Start it beside a sidecar: go run ./examples/orders --address 127.0.0.1:50051 --sidecar 127.0.0.1:9401
+// Start it beside a sidecar: go run ./examples/orders --sidecar 127.0.0.1:9401
+// With --address 127.0.0.1:50051 it serves AppCallback there instead of attaching.
 package main
 
 import (
@@ -26,7 +27,7 @@ import (
 )
 
 func main() {
-	address := flag.String("address", "", "where to listen (BATON_APP_ADDRESS, 127.0.0.1:50051)")
+	address := flag.String("address", "", "serve AppCallback at this address (BATON_APP_ADDRESS); else attach")
 	sidecar := flag.String("sidecar", "", "the sidecar (BATON_API_ADDRESS, 127.0.0.1:9401)")
 	flag.Parse()
 	if err := run(baton.Config{Address: *address, Sidecar: *sidecar}); err != nil {

@@ -27,18 +27,17 @@ func TestMain(m *testing.M) {
 // start runs the example in a process of its own, beside a fake that has it lead.
 func start(t *testing.T) (sidecar *fake.Sidecar, ledger string) {
 	t.Helper()
-	dir := t.TempDir()
-	sidecar, ledger = fake.Start(t), filepath.Join(dir, "ledger")
+	sidecar, ledger = fake.Start(t), filepath.Join(t.TempDir(), "ledger")
 	program := exec.Command(os.Args[0])
 	program.Env = append(os.Environ(), "ORDERS_RUN=1", "ORDERS_LEDGER="+ledger, "ORDERS_STEP_SECONDS=0.05",
-		"BATON_APP_ADDRESS=unix://"+dir+"/app.sock", "BATON_API_ADDRESS="+sidecar.Address)
+		"BATON_API_ADDRESS="+sidecar.Address)
 	if testing.Verbose() {
 		program.Stderr = os.Stderr
 	}
 	if err := program.Start(); err != nil {
 		t.Fatal(err)
 	}
-	sidecar.Beside(t, "unix://"+dir+"/app.sock")
+	sidecar.Attached(t, 1)
 	t.Cleanup(func() { // while the fake can still take leadership back
 		if err := program.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Error(err)

@@ -49,7 +49,19 @@ type Sidecar struct {
 	runs      map[uint64]*Run
 	deferreds map[string]*pb.Deferred
 	nextID    uint64
+
+	old            bool
+	silent         bool
+	welcome        *pb.Welcome
+	processes      []*Process
+	attachRefusals []error
+	clock          time.Time // which jobs are due
+	jobs           map[uint64]*job
+	submissions    []*pb.JobsSubmitRequest
 }
+
+// clockStart is the time of a new fake.
+var clockStart = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
 type term struct {
 	epoch           uint64
@@ -91,7 +103,8 @@ func Start(t testing.TB, options ...Option) *Sidecar {
 	s := &Sidecar{
 		Address: "127.0.0.1:0", changed: make(chan struct{}), epoch: 100, calls: make(map[string]int),
 		terms: make(map[string]*term), entries: make(map[string]*pb.Entry), runs: make(map[uint64]*Run),
-		deferreds: make(map[string]*pb.Deferred), nextID: 1000,
+		deferreds: make(map[string]*pb.Deferred), nextID: 1000, welcome: newWelcome(),
+		clock: clockStart, jobs: make(map[uint64]*job),
 	}
 	for _, option := range options {
 		option(s)
@@ -109,6 +122,10 @@ func Start(t testing.TB, options ...Option) *Sidecar {
 	pb.RegisterIdsServer(s.server, &ids{Sidecar: s})
 	pb.RegisterSchedulesServer(s.server, &schedules{Sidecar: s})
 	pb.RegisterSingletonsServer(s.server, &singletons{Sidecar: s})
+	pb.RegisterJobsServer(s.server, &jobs{Sidecar: s})
+	if !s.old {
+		pb.RegisterAppStreamServer(s.server, &appStream{Sidecar: s})
+	}
 	go func() { _ = s.server.Serve(listener) }()
 	t.Cleanup(s.Stop)
 	return s
@@ -126,6 +143,8 @@ func (s *Sidecar) Beside(t testing.TB, address string) *Sidecar {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = channel.Close() })
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.App = pb.NewAppCallbackClient(channel)
 	return s
 }
@@ -172,6 +191,22 @@ func (s *Sidecar) Drain(group string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.terms[group].draining = true
+	s.tell()
+}
+
+// Distrust takes the trust back, as a sidecar does that is about to end the term.
+func (s *Sidecar) Distrust(group string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.terms[group].leads = false
+	s.tell()
+}
+
+// Trust changes what the next renewals give.
+func (s *Sidecar) Trust(group string, trust time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.terms[group].trust = trust
 	s.tell()
 }
 
