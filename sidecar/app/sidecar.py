@@ -77,6 +77,7 @@ class Sidecar:
             self._states,
             self._leadership,
             self._work.switch,
+            warnings=self._warnings,
             authorities=self._elector.authorities,
             drain=self.drain,
             drained=self._elector.stopped,
@@ -221,12 +222,14 @@ class Sidecar:
             readiness=self._settings.health.readiness,
             about=about,
             warnings=self._warnings,
+            backlogs=self._work.backlogs.all,
             clock=boottime,
         )
 
     def _warnings(self) -> Iterator[str]:
         yield from self.config.warnings()
         yield from self._infrastructure.secrets.problems()
+        yield from self._work.backlogs.warnings()
 
     # ── parts ───────────────────────────────────────────────────────────────────────────────────
 

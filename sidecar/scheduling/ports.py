@@ -32,6 +32,31 @@ class TickStore(Protocol):
     async def claim_ticks(self, term: Term, due: Sequence[DueTicks]) -> ClaimedTicks: ...
 
 
+class Backlogs(Protocol):
+    """What the ticker and the dispatcher tell, and ask, about due work that has not started."""
+
+    def suspect(self, group: str) -> None: ...
+    def queued(self, group: str, count: int) -> None: ...
+    def started(self, group: str, count: int) -> None: ...
+    def is_full(self, group: str) -> bool: ...
+
+
+class NoBacklogs:
+    """Every due tick becomes a run at once, however many wait."""
+
+    def suspect(self, group: str) -> None:
+        pass
+
+    def queued(self, group: str, count: int) -> None:
+        pass
+
+    def started(self, group: str, count: int) -> None:
+        pass
+
+    def is_full(self, group: str) -> bool:
+        return False
+
+
 class ScheduleStore(Protocol):
     async def now(self) -> datetime: ...
     async def get(self, name: str) -> StoredSchedule: ...
