@@ -187,7 +187,7 @@ class StateStore:
         return written
 
     async def _retried(self, put: Put, locked: SidecarError) -> Reading | SidecarError:
-        """Write the entry as soon as it is free; until then its writers share no batch with others."""
+        """Write the entry as soon as it is free; meanwhile its writers share no other batch."""
         until = self._monotonic() + LOCKED_SECONDS_MAX
         written: Reading | SidecarError = locked
         self._locked[put.key] += 1

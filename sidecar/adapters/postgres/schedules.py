@@ -18,6 +18,7 @@ from sidecar.adapters.postgres import arrays
 from sidecar.adapters.postgres.database import Database, Row, Transaction
 from sidecar.adapters.postgres.schedule_rows import locked, stored, upcoming
 from sidecar.adapters.postgres.schedule_writes import make, write_all, written
+from sidecar.adapters.postgres.triggers import Trigger, Triggers
 from sidecar.model.errors import AlreadyExists, Fenced, NotFound
 from sidecar.model.identity import Identity
 from sidecar.model.schedule import SkipReason
@@ -44,6 +45,7 @@ class PostgresSchedules:
     def __init__(self, database: Database, identity: Callable[[], Awaitable[Identity]]) -> None:
         self._database = database
         self._identity = identity
+        self._triggers = Triggers(database, identity)
 
     async def upcoming(
         self, term: Term, *, horizon_seconds: float, limit: int
@@ -137,20 +139,7 @@ class PostgresSchedules:
             raise NotFound(f"there is no schedule {name!r}")
 
     async def trigger(self, name: str, *, payload: bytes | None, request_id: str | None) -> int:
-        identity = await self._identity()
-        parameters = _named(identity, name) | {
-            "payload": payload,
-            "request_id": request_id,
-            "runner_id": identity.runner_id,
-        }
-        row = await self._database.fetch_one("schedules/trigger", parameters)
-        if row is None or not row["known"]:
-            raise NotFound(f"there is no schedule {name!r}")
-        if row["id"] is None:  # a repeated request
-            row = await self._database.fetch_one("schedules/triggered", parameters)
-        if row is None:
-            raise NotFound(f"the run of request {request_id!r} was pruned meanwhile")
-        return int(row["id"])
+        return await self._triggers(Trigger(name, payload, request_id))
 
     async def backfill(
         self, name: str, decide: Callable[[StoredSchedule, datetime], Sequence[datetime]]
