@@ -1,16 +1,20 @@
 """More is due than can be run: what Postgres tells of it, and how thousands are taken back."""
 
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from sidecar._proto.baton.v1 import schedules_pb2
+from sidecar.adapters.convert import duration
+from sidecar.adapters.grpc_server.schedules import SchedulesService
+from sidecar.adapters.grpc_server.warnings import warnings_of
 from sidecar.adapters.postgres.database import Transaction
 from sidecar.model.backlog import Backlog
 from sidecar.model.definitions import Schedule
-from sidecar.scheduling import ConfigSync
+from sidecar.scheduling import ConfigSync, Schedules
 from tests.integration.runs_lab import EVERY_HOUR, Lab, laboratory
 
 REMOVED = 1_200
@@ -104,3 +108,28 @@ async def test_thousands_leave_the_file_in_a_few_statements(
         {"name": "s0500", "kind": "schedule", **skipped, "many": True},
         {"name": "stays", "kind": "trigger", **waits},
     ]
+
+
+async def test_create_warns_of_more_than_a_leader_sustains(lab: Lab) -> None:
+    """The answer has it as trailing metadata; the sum is read once for many creations."""
+    service = SchedulesService(Schedules(lab.schedules, lab.hints, cluster="test"), dict)
+    many = [Schedule(name=f"s{n}", every_seconds=1 / 140) for n in range(2)]
+    await ConfigSync(lab.schedules, lab.hints, cluster="test").sync(many, 1)
+    await lab.add(Schedule(name="cron", cron="* * * * * *"))
+    assert await lab.schedules.declared_load("default") == pytest.approx(281)
+
+    class Call:
+        trailers: Sequence[tuple[str, str]] = ()
+
+        def set_trailing_metadata(self, trailers: Sequence[tuple[str, str]]) -> None:
+            self.trailers = trailers
+
+    async def create(number: int) -> list[str]:
+        call = Call()
+        message = schedules_pb2.Schedule(name=f"new{number}", every=duration(0.1))
+        await service.Create(schedules_pb2.SchedulesCreateRequest(schedule=message), call)
+        return warnings_of(call.trailers)
+
+    assert await create(1) == []
+    (warning,) = await create(2)
+    assert "group default: its schedules declare 301 ticks per second" in warning

@@ -21,6 +21,7 @@ from sidecar.adapters.postgres.schedule_writes import make, write_all, written
 from sidecar.adapters.postgres.triggers import Trigger, Triggers
 from sidecar.model.errors import AlreadyExists, Fenced, NotFound
 from sidecar.model.identity import Identity
+from sidecar.model.load import cron_ticks_per_second
 from sidecar.model.schedule import SkipReason
 from sidecar.model.stored_schedule import (
     Change,
@@ -140,6 +141,16 @@ class PostgresSchedules:
 
     async def trigger(self, name: str, *, payload: bytes | None, request_id: str | None) -> int:
         return await self._triggers(Trigger(name, payload, request_id))
+
+    async def declared_load(self, group: str) -> float:
+        """How many ticks per second the schedules of a group declare, about."""
+        identity = await self._identity()
+        parameters = {"cluster_id": identity.cluster_id, "group": group}
+        rows = await self._database.fetch("schedules/declared", parameters)
+        crons = (
+            cron_ticks_per_second(row["cron"]) * row["schedules"] for row in rows if row["cron"]
+        )
+        return float(sum(row["ticks_per_second"] for row in rows) + sum(crons))
 
     async def backfill(
         self, name: str, decide: Callable[[StoredSchedule, datetime], Sequence[datetime]]
