@@ -14,7 +14,7 @@ from sidecar.batching import Batcher
 from sidecar.model.errors import NotFound, Overloaded, RowLocked, SidecarError
 from sidecar.model.identity import Identity
 
-QUEUED_MAX = 1_000
+QUEUED_MAX = 500  # about a second of work
 
 
 @dataclass(frozen=True, slots=True)
