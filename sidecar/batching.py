@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from typing import Generic, TypeVar
 
-from sidecar.model.errors import LimitExceeded, NotStorable
+from sidecar.model.errors import NotStorable, Overloaded
 
 In = TypeVar("In")
 Out = TypeVar("Out")
@@ -50,7 +50,7 @@ class Batcher(Generic[In, Out]):
 
     async def __call__(self, item: In) -> Out:
         if len(self._waiting) >= WAITING_MAX or self._waiting_bytes >= WAITING_BYTES_MAX:
-            raise LimitExceeded(
+            raise Overloaded(
                 f"more than {WAITING_MAX} calls or {WAITING_BYTES_MAX} bytes are waiting"
             )
         answer: asyncio.Future[Out] = asyncio.get_running_loop().create_future()

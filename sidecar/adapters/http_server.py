@@ -105,8 +105,8 @@ def _verdict(request: Request, verdict: Readiness) -> Response:
     """`ok`, or one reason per line; as JSON if the client accepts JSON."""
     status = 200 if verdict.good else 503
     reasons = list(verdict.reasons[:REASONS_MAX])
-    if len(verdict.reasons) > REASONS_MAX:
-        reasons.append(f"and {len(verdict.reasons) - REASONS_MAX} more")
+    if more := len(verdict.reasons) - len(reasons) + verdict.more:
+        reasons.append(f"and {more} more")
     if "application/json" in request.headers.get("accept", ""):
         return _json({"ok": verdict.good, "reasons": reasons}, status)
     text = "\n".join(reasons or ["ok"]) + "\n"

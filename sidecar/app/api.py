@@ -1,6 +1,6 @@
 """Builds the gRPC services and the parts that serve them."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
 from sidecar._proto.baton.v1 import (
@@ -56,6 +56,7 @@ def build(
     leadership: Leadership,
     switch: DeadMansSwitch,
     *,
+    warnings: Callable[[], Iterable[str]],
     authorities: Authorities,
     declare: Callable[[ProcessHello], Awaitable[None]],
     drain: Callable[[], None],
@@ -86,7 +87,7 @@ def build(
     for register, servicer, name in (
         (
             leadership_pb2_grpc.add_LeadershipServicer_to_server,
-            LeadershipService(leadership),
+            LeadershipService(leadership, warnings),
             "Leadership",
         ),
         (

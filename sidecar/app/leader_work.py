@@ -20,6 +20,7 @@ from sidecar.execution.slots import Slots
 from sidecar.health.switch import DeadMansSwitch, Peers
 from sidecar.logs import bound
 from sidecar.model.breaker import Breaker
+from sidecar.scheduling.backlog import Backlogs
 from sidecar.scheduling.dispatcher import Dispatcher
 from sidecar.scheduling.retention import AbandonedGroups
 from sidecar.scheduling.ticker import Ticker
@@ -36,6 +37,7 @@ class LeaderWork:
     switch: DeadMansSwitch
     pings: PingUrls
     abandoned_groups: AbandonedGroups
+    backlogs: Backlogs
 
     async def run(self, authority: Authority) -> None:
         """Do all work of one term; returns when the term has drained."""
@@ -52,12 +54,14 @@ class LeaderWork:
             tasks.create_task(runs, name="work.runs")
             tasks.create_task(singletons, name="work.singletons")
             tasks.create_task(self.switch.watch(authority), name="work.switch")
+            tasks.create_task(self.backlogs.watch(authority), name="work.backlog")
 
 
 def build(infrastructure: Infrastructure, states: States, peers: Peers) -> LeaderWork:
     settings = infrastructure.settings
     runs = PostgresRuns(infrastructure.database, infrastructure.identity)
     schedules = PostgresSchedules(infrastructure.database, infrastructure.identity)
+    backlogs = Backlogs(runs)
     pings = PingUrls()
     switch = DeadMansSwitch(
         Heartbeats(infrastructure.database, infrastructure.identity.now, infrastructure.singletons),
@@ -67,6 +71,7 @@ def build(infrastructure: Infrastructure, states: States, peers: Peers) -> Leade
         peers=peers,
         clock=boottime,
         answering_seconds=infrastructure.database.answering_seconds,
+        overloaded=lambda group: backlogs.now(group).size > 0,
     )
     slots = Slots(settings.run_calls_max)
     infrastructure.transport.on_capacity.append(slots.resize)
@@ -87,6 +92,7 @@ def build(infrastructure: Infrastructure, states: States, peers: Peers) -> Leade
         boottime=boottime,
         chance=random.random,
         keep_seconds=keep_seconds,
+        backlogs=backlogs,
     )
     ticker = Ticker(
         schedules,
@@ -94,6 +100,7 @@ def build(infrastructure: Infrastructure, states: States, peers: Peers) -> Leade
         cluster=settings.cluster,
         queued=dispatcher.wake,
         changed=switch.changed,
+        backlogs=backlogs,
     )
     return LeaderWork(
         database=infrastructure.database,
@@ -104,4 +111,5 @@ def build(infrastructure: Infrastructure, states: States, peers: Peers) -> Leade
         switch=switch,
         pings=pings,
         abandoned_groups=AbandonedGroups(runs, keep_seconds=keep_seconds),
+        backlogs=backlogs,
     )

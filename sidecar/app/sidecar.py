@@ -91,6 +91,7 @@ class Sidecar:
             self._states,
             self._leadership,
             self._work.switch,
+            warnings=self._warnings,
             authorities=self._elector.authorities,
             declare=self._declarations.declare,
             drain=self.drain,
@@ -244,12 +245,14 @@ class Sidecar:
             readiness=self._settings.health.readiness,
             about=about,
             warnings=self._warnings,
+            backlogs=self._work.backlogs.all,
             clock=boottime,
         )
 
     def _warnings(self) -> Iterator[str]:
         yield from self.config.warnings()
         yield from self._infrastructure.secrets.problems()
+        yield from self._work.backlogs.warnings()
         yield from self._unhandled()
 
     def _unhandled(self) -> Iterator[str]:

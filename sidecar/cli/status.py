@@ -19,8 +19,10 @@ from sidecar._proto.baton.v1 import (
     singletons_pb2_grpc,
 )
 from sidecar.adapters.convert import to_datetime
+from sidecar.adapters.grpc_server.warnings import warnings_of
 from sidecar.cli.api import CALL_SECONDS, Connection, call
 from sidecar.cli.tables import RUN_HEADER, ago, run_row, table
+from sidecar.logs import visible
 from sidecar.model.duration import format_duration
 
 RECENT_RUNS = 10
@@ -43,10 +45,10 @@ async def _fetch_all(sidecar: Connection) -> dict[str, Sequence[Any]]:
     schedules = schedules_pb2_grpc.SchedulesStub(sidecar.channel)
     runs = runs_pb2_grpc.RunsStub(sidecar.channel)
     size = _LISTED_MAX
+    leaders = leadership.List(leadership_pb2.LeadershipListRequest(page_size=size), **limits)
     return {
-        "groups": (
-            await leadership.List(leadership_pb2.LeadershipListRequest(page_size=size), **limits)
-        ).leaders,
+        "groups": (await leaders).leaders,
+        "warnings": warnings_of(await leaders.trailing_metadata()),
         "singletons": (
             await singletons.List(singletons_pb2.SingletonsListRequest(page_size=size), **limits)
         ).singletons,
@@ -57,10 +59,12 @@ async def _fetch_all(sidecar: Connection) -> dict[str, Sequence[Any]]:
     }
 
 
-def _as_json(found: dict[str, Sequence[Any]]) -> dict[str, list[dict[str, Any]]]:
+def _as_json(found: dict[str, Sequence[Any]]) -> dict[str, list[Any]]:
     return {
         part: [
-            MessageToDict(
+            m
+            if isinstance(m, str)
+            else MessageToDict(
                 m, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
             )
             for m in messages
@@ -72,6 +76,7 @@ def _as_json(found: dict[str, Sequence[Any]]) -> dict[str, list[dict[str, Any]]]
 def _as_tables(found: dict[str, Sequence[Any]]) -> str:
     now = datetime.now(UTC)
     parts = [
+        "\n".join(f"warning: {visible(each)}" for each in found["warnings"]),
         table(
             ("GROUP", "LEADER", "HOST", "EPOCH", ""),
             (

@@ -15,6 +15,7 @@ from sidecar.model import cron
 from sidecar.model.definitions import Retry, Schedule, Singleton, State
 from sidecar.model.duration import format_duration
 from sidecar.model.errors import InvalidArgument
+from sidecar.model.load import overload_warnings
 from sidecar.model.schedule import skips_missed_ticks, timing_of
 
 Violation = tuple[tuple[str, ...], str, str]
@@ -226,3 +227,4 @@ def warnings(settings: Settings) -> Iterator[str]:
     for schedule in settings.schedules:
         if problem := skips_missed_ticks(schedule.catch_up, schedule.overlap):
             yield f"schedule {schedule.name}: {problem}"
+    yield from overload_warnings(settings.schedules)

@@ -10,9 +10,13 @@ from sidecar.metrics import EntityType
 from sidecar.model.errors import HeartbeatFailed, SidecarError
 from sidecar.model.health import EntityKey, EntityKind, Judgement, Stale, Vitals
 from sidecar.model.term import Term
+from sidecar.slices import in_slices
 
 log = structlog.get_logger()
 
+# Lines per judgement: an overloaded group may have thousands of stale schedules.
+LOGGED_MAX = 20
+_AT_ONCE = 200
 _TYPES: dict[EntityKind, EntityType] = {"singleton": "singleton", "schedule": "cron"}
 
 
@@ -25,18 +29,28 @@ def heartbeat_failed(term: Term, cause: SidecarError) -> None:
 
 def report_changes(before: set[EntityKey], stale: Iterable[Stale], now: datetime) -> None:
     after = {each.vitals.key: each for each in stale}
-    for kind, name in after.keys() - before:
+    arisen, recovered = sorted(after.keys() - before), sorted(before - after.keys())
+    for number, (kind, name) in enumerate(arisen):
         metrics.ENTITIES.is_stale(name, _TYPES[kind], True)
-        log.warning("entity_stale", kind=kind, name=name, reason=after[kind, name].reason(now))
-    for kind, name in before - after.keys():
+        if number < LOGGED_MAX:
+            log.warning("entity_stale", kind=kind, name=name, reason=after[kind, name].reason(now))
+    for number, (kind, name) in enumerate(recovered):
         metrics.ENTITIES.is_stale(name, _TYPES[kind], False)
-        log.info("entity_recovered", kind=kind, name=name)
+        if number < LOGGED_MAX:
+            log.info("entity_recovered", kind=kind, name=name)
+    if max(len(arisen), len(recovered)) > LOGGED_MAX:
+        log.warning("entities_stale", stale=len(after), new=len(arisen), recovered=len(recovered))
 
 
-def publish(entities: Iterable[Vitals], judgement: Judgement) -> None:
+async def publish(
+    before: Iterable[Vitals], entities: Iterable[Vitals], judgement: Judgement
+) -> None:
     """Set the gauges of what is led here from Postgres, so that a new leader starts right."""
     stale = {each.vitals.key for each in judgement.stale}
-    for vitals in entities:
+    known = {each.key: each for each in before}
+    async for vitals in in_slices(entities, _AT_ONCE):
+        if known.get(vitals.key) == vitals:
+            continue
         metrics.ENTITIES.is_stale(vitals.name, _TYPES[vitals.kind], vitals.key in stale)
         shown = metrics.ENTITIES(vitals.name, _TYPES[vitals.kind])
         if vitals.heartbeat_at:
@@ -55,8 +69,8 @@ def delete_gone(before: Iterable[Vitals], after: Iterable[Vitals]) -> None:
         metrics.delete_entity(name, _TYPES[kind])
 
 
-def publish_heartbeats(entities: Iterable[Vitals], at: datetime) -> None:
-    for vitals in entities:
+async def publish_heartbeats(entities: Iterable[Vitals], at: datetime) -> None:
+    async for vitals in in_slices(entities, _AT_ONCE):
         metrics.ENTITIES(vitals.name, _TYPES[vitals.kind]).heartbeat_at = at.timestamp()
 
 

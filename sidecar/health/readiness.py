@@ -4,7 +4,8 @@ Guarantees: every answer is computed from memory. /readyz fails while starting o
 something blocks this runner (tables of another version, another app's cluster), and for what
 `health.readiness` selects: `app`, `singletons` (stale singletons and schedules led here),
 `postgres`, `redis`. What is not selected shows as degraded in /health, and so do warnings: a
-changed configuration file that is refused or needs a restart, a secret file that cannot be read.
+changed configuration file that is refused or needs a restart, a secret file that cannot be read,
+more runs due than can be started.
 """
 
 import asyncio
@@ -18,11 +19,13 @@ import structlog
 from sidecar import metrics
 from sidecar.health.checks import Checks
 from sidecar.health.switch import DeadMansSwitch
+from sidecar.model.backlog import Backlog
 from sidecar.model.health import Readiness, Vitals
 
 log = structlog.get_logger()
 
 ENTITIES_SHOWN_MAX = 1_000
+STALE_SHOWN_MAX = 50
 _PUBLISH_SECONDS = 1.0
 
 
@@ -37,6 +40,7 @@ class Health:
         readiness: Collection[str],
         about: Callable[[], Mapping[str, Any]],
         warnings: Callable[[], Iterable[str]] = tuple,
+        backlogs: Callable[[], Iterable[tuple[str, Backlog]]] = tuple,
         clock: Callable[[], float],
     ) -> None:
         self._checks = checks
@@ -44,6 +48,7 @@ class Health:
         self._readiness = frozenset(readiness)
         self._about = about
         self._warnings = warnings
+        self._backlogs = backlogs
         self._clock = clock
         self._blockers: dict[str, str] = {"start": "starting"}
         self._was_ready: bool | None = None
@@ -82,7 +87,8 @@ class Health:
             if name in self._readiness and result.status != "up":
                 reasons.append(f"{name}: {result.detail}")
         if "singletons" in self._readiness:
-            reasons += self._switch.stale()
+            stale = self._switch.stale(STALE_SHOWN_MAX)
+            return Readiness((*reasons, *stale), self._switch.stale_count - len(stale))
         return Readiness(tuple(reasons))
 
     def report(self) -> dict[str, Any]:
@@ -92,9 +98,10 @@ class Health:
         return {
             "status": self._status(verdict),
             "ready": verdict.good,
-            "reasons": list(verdict.reasons),
+            "reasons": [*verdict.reasons, *([f"and {verdict.more} more"] if verdict.more else [])],
             "warnings": list(self._warnings()),
             **self._about(),
+            "backlog": [_backlog(group, backlog) for group, backlog in self._backlogs()],
             "dependencies": self._dependencies(),
             "singletons": [_shown(*each) for each in entities if each[0].kind == "singleton"],
             "schedules": [_shown(*each) for each in entities if each[0].kind == "schedule"],
@@ -104,7 +111,7 @@ class Health:
         if not verdict.good:
             return "unready"
         down = any(result.status == "down" for result in self._checks.results.values())
-        degraded = down or self._switch.stale() or any(self._warnings())
+        degraded = down or self._switch.stale_count or any(self._warnings())
         return "degraded" if degraded else "ok"
 
     def _dependencies(self) -> dict[str, dict[str, Any]]:
@@ -127,6 +134,14 @@ class Health:
                 self._was_ready = verdict.good
                 log.info("readiness_changed", ready=verdict.good, reasons=verdict.reasons[:10])
             await asyncio.sleep(_PUBLISH_SECONDS)
+
+
+def _backlog(group: str, backlog: Backlog) -> dict[str, Any]:
+    return {
+        "group": group,
+        "runs": backlog.size,
+        "oldest_seconds": round(backlog.seconds, 1),
+    }
 
 
 def _milliseconds(seconds: float | None) -> float | None:

@@ -12,11 +12,11 @@ database's clock makes no runner step down and no heartbeat old.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
-from itertools import chain
+from itertools import chain, islice
 from math import inf
 from typing import Protocol
 
@@ -25,23 +25,25 @@ import structlog
 from sidecar import metrics
 from sidecar.execution.authority import Authority
 from sidecar.health import gauges
-from sidecar.model.database_clock import DatabaseClock
+from sidecar.health.led_group import LedGroup, unread
 from sidecar.model.errors import StoreUnavailable
 from sidecar.model.health import (
     BackOff,
     EntityKey,
     Judgement,
+    Stale,
     Vitals,
     VitalsReading,
     Watch,
     heartbeat_due,
-    judged,
+    judging,
     oldest_beat,
     staleness,
 )
 from sidecar.model.run import Outcome
 from sidecar.model.run_records import Completion, Recorded
 from sidecar.model.term import LossReason, Term
+from sidecar.slices import finished
 
 log = structlog.get_logger()
 
@@ -50,8 +52,10 @@ JUDGE_SECONDS = 1.0
 OBSERVE_SECONDS = 30.0
 CLOCK_STEP_SECONDS = 0.5  # less is drift
 OBSERVED_MAX = 1_000
-_SMALL_GROUP_MAX = 500  # larger groups are read less often while nothing is stale:
+# Groups above SMALL_GROUP_MAX are read less often while nothing is stale, and judged less often.
 _LARGE_GROUP_READ_SECONDS = 120.0
+_LARGE_GROUP_JUDGE_SECONDS = 3.0
+_WORKING_SECONDS = 5.0  # since a success: the app works
 _LONG_SECONDS = 86_400.0
 
 
@@ -71,27 +75,6 @@ class Peers(Protocol):
         """Whether another healthy runner could lead."""
 
 
-@dataclass(slots=True)
-class _Led:
-    """The vitals of one led group, and what was concluded from them."""
-
-    authority: Authority
-    reading: VitalsReading
-    read_at: float  # boottime of the answer
-    judgement: Judgement
-    outdated: asyncio.Event = field(default_factory=asyncio.Event)  # read again now
-    watched: bool = True  # false: the term is ending, its last judgement stays in force
-    changed: bool = True  # read again: entities changed, or our first heartbeats were not read yet
-    known_at: float = 0.0  # boottime when all heartbeats were last read or written
-    clock: DatabaseClock = field(default_factory=DatabaseClock)
-    successes: dict[EntityKey, datetime] = field(default_factory=dict)  # not yet read
-    problem: str = ""  # why Postgres could not be read or written last
-
-    def now(self, clock: float) -> datetime:
-        """The database's time, extrapolated with our own clock."""
-        return self.reading.now + timedelta(seconds=clock - self.read_at)
-
-
 class DeadMansSwitch:
     """Watches the groups led here; observes those led elsewhere."""
 
@@ -105,8 +88,10 @@ class DeadMansSwitch:
         peers: Peers,
         clock: Callable[[], float],
         answering_seconds: Callable[[], float] = lambda: inf,
+        overloaded: Callable[[str], bool] = lambda group: False,
     ) -> None:
-        """`answering_seconds`: for how long Postgres has answered all our calls."""
+        """`answering_seconds`: for how long Postgres has answered all our calls. `overloaded`:
+        whether more is due in a group than can be run."""
         self._store = store
         self._heartbeat_seconds = heartbeat_seconds
         self._stale_after_seconds = stale_after_seconds
@@ -114,8 +99,9 @@ class DeadMansSwitch:
         self._peers = peers
         self._clock = clock
         self._answering_seconds = answering_seconds
+        self._overloaded = overloaded
         self._poll_seconds = min(POLL_SECONDS_MAX, heartbeat_seconds / 4)
-        self._led: dict[str, _Led] = {}
+        self._led: dict[str, LedGroup] = {}
         self._back_offs: dict[str, BackOff] = {}
         self._handed_over: dict[str, list[str]] = {}  # while Postgres did not answer: the reasons
         self._observed: VitalsReading | None = None
@@ -158,6 +144,7 @@ class DeadMansSwitch:
         run, led = completion.run, self._led.get(completion.run.group)
         if led and recorded.outcome is Outcome.SUCCEEDED and recorded.finished_at:
             led.successes[run.kind.entity_type, run.name] = recorded.finished_at
+            led.success_seen_at = self._clock()
 
     async def observe(self, groups: Sequence[str]) -> None:
         """For /health: read what is led elsewhere, regularly and after a term ended here."""
@@ -176,39 +163,59 @@ class DeadMansSwitch:
                 async with asyncio.timeout(pause):
                     await self._forgotten.wait()
 
-    def stale(self) -> list[str]:
-        """The reasons why entities led here are stale."""
-        for group, led in list(self._led.items()):
-            if not led.watched and not led.authority.trusted:
-                self._forget(group)
+    @property
+    def stale_count(self) -> int:
+        """How many reasons `stale` has."""
+        self._forget_untrusted()
+        handed_over = (why for group, why in self._handed_over.items() if group not in self._led)
+        return sum(len(led.judgement.stale) for led in self._led.values()) + sum(
+            len(why) for why in handed_over
+        )
+
+    def stale(self, most: int | None = None) -> list[str]:
+        """The reasons why entities led here are stale, at most so many of them."""
+        self._forget_untrusted()
         clock = self._clock()
-        stale = [
+        stale = (
             each.reason(led.now(clock))
             for led in self._led.values()
             for each in led.judgement.stale
-        ]
+        )
         handed_over = (why for group, why in self._handed_over.items() if group not in self._led)
-        return [*stale, *chain.from_iterable(handed_over)]
+        return list(islice(chain(stale, chain.from_iterable(handed_over)), most))
+
+    def _forget_untrusted(self) -> None:
+        for group, led in list(self._led.items()):
+            if not led.watched and not led.authority.trusted:
+                self._forget(group)
 
     def stale_reasons(self) -> dict[EntityKey, str]:
         """The reason for each stale entity; computed by each call, so call it once for many."""
+        return {key: each.why(now) for key, (each, now) in self._all_stale().items()}
+
+    def _all_stale(self) -> dict[EntityKey, tuple[Stale, datetime]]:
         found, clock = {}, self._clock()
         for vitals, seen_at in self._elsewhere():
             if stale := staleness(vitals, seen_at, self._stale_after_seconds):
-                found[vitals.key] = stale.why(seen_at)
+                found[vitals.key] = stale, seen_at
         for led in self._led.values():
             now = led.now(clock)
-            found.update((each.vitals.key, each.why(now)) for each in led.judgement.stale)
+            found.update((each.vitals.key, (each, now)) for each in led.judgement.stale)
         return found
 
     def entities(self) -> Iterator[tuple[Vitals, str, bool]]:
         """All entities: their vitals, the reason if stale, and whether they are led here."""
-        stale = self.stale_reasons()
+        stale = self._all_stale()
+
+        def why(vitals: Vitals) -> str:
+            found = stale.get(vitals.key)
+            return found[0].why(found[1]) if found else ""
+
         for led in self._led.values():
             for vitals in led.reading.entities:
-                yield _as_of(vitals, led.reading.all_heartbeats_at), stale.get(vitals.key, ""), True
+                yield led.as_of_now(vitals), why(vitals), True
         for vitals, _ in self._elsewhere():
-            yield vitals, stale.get(vitals.key, ""), False
+            yield vitals, why(vitals), False
 
     def _elsewhere(self) -> Iterator[tuple[Vitals, datetime]]:
         """The entities led elsewhere, and when they were read."""
@@ -231,7 +238,7 @@ class DeadMansSwitch:
                 log.exception("vitals_failed", group=authority.term.group)
             await self._pause(self._led.get(authority.term.group))
 
-    async def _pause(self, led: _Led | None) -> None:
+    async def _pause(self, led: LedGroup | None) -> None:
         if led is None:
             await asyncio.sleep(JUDGE_SECONDS)
             return
@@ -240,23 +247,27 @@ class DeadMansSwitch:
                 await led.outdated.wait()
         led.outdated.clear()
 
-    def _must_read(self, led: _Led | None) -> bool:
+    def _must_read(self, led: LedGroup | None) -> bool:
         """Reading thousands is expensive; a healthy group turns stale by time, without a read."""
-        if led is None or not _is_large(led) or led.changed or led.judgement.stale:
+        if led is None or not led.is_large or led.changed:
+            return True
+        if self._clock() - led.read_at < self._poll_seconds * 2:
+            return False
+        if led.judgement.stale:
             return True
         now, holds_until = led.now(self._clock()), led.judgement.holds_until
         if holds_until is not None and now > holds_until:
             return True
         return self._clock() - led.read_at >= _LARGE_GROUP_READ_SECONDS
 
-    def _pause_seconds(self, led: _Led) -> float:
-        if not _is_large(led):
+    def _pause_seconds(self, led: LedGroup) -> float:
+        if not led.is_large:
             return self._poll_seconds
         return self._poll_seconds * 2 if led.judgement.stale else self._heartbeat_seconds * 5 / 6
 
-    def _beat_seconds(self, led: _Led) -> float:
+    def _beat_seconds(self, led: LedGroup) -> float:
         """Shorter for large groups: one failed write must not make their heartbeats stale."""
-        return self._heartbeat_seconds * (2 / 3 if _is_large(led) else 1)
+        return self._heartbeat_seconds * (2 / 3 if led.is_large else 1)
 
     async def _read(self, authority: Authority) -> None:
         group, asked = authority.term.group, self._clock()
@@ -271,23 +282,23 @@ class DeadMansSwitch:
         ahead = reading.now - led.now(answered) if led else timedelta()
         if led is None:
             nothing = Judgement(Watch(taken_at=reading.now))
-            led = self._led[group] = _Led(authority, reading, answered, nothing)
+            led = self._led[group] = LedGroup(authority, reading, answered, nothing)
             led.known_at = led.read_at
         else:
             before = led.reading.entities
-            led.successes = _unread(led.successes, reading)
+            led.successes = unread(led.successes, reading)
             led.reading, led.read_at, led.changed = reading, answered, False
             led.known_at, led.problem = led.read_at, ""
         if led.clock.learn(reading.now, asked=asked, answered=led.read_at) > CLOCK_STEP_SECONDS:
             # Judge what the step made old like inherited staleness: this runner did not cause it.
             log.info("database_clock_set", group=group, now=reading.now.isoformat())
-            led.judgement = replace(led.judgement, watch=Watch(taken_at=reading.now))
+            async with led.judging:
+                led.judgement = replace(led.judgement, watch=Watch(taken_at=reading.now))
             if ahead > timedelta():  # a step makes no heartbeat old: this runner writes them
                 led.reading = replace(reading, all_heartbeats_at=oldest_beat(reading, ahead))
-        self._judge_vitals(led)
+        await self._judge_vitals(led)
         gauges.delete_gone(before, reading.entities)  # after judging, which reports them
-        known = set(before)
-        gauges.publish((each for each in reading.entities if each not in known), led.judgement)
+        await gauges.publish(before, reading.entities, led.judgement)
 
     async def _beat(self, authority: Authority) -> bool:
         """Write due heartbeats while the lock is held and the app answers; returns whether."""
@@ -307,19 +318,19 @@ class DeadMansSwitch:
         if not accepted:
             metrics.FENCED_WRITES.labels("heartbeat").inc()
             authority.revoke(LossReason.FENCED)
-        elif _is_large(led) and self._clock() - led.known_at >= seconds:
-            self._all_heartbeats_written(led, now)
+        elif led.is_large and self._clock() - led.known_at >= seconds:
+            await self._all_heartbeats_written(led, now)
         return accepted
 
     def _remember_problem(self, group: str, error: StoreUnavailable) -> None:
         if led := self._led.get(group):
             led.problem = str(error)
 
-    def _all_heartbeats_written(self, led: _Led, now: datetime) -> None:
+    async def _all_heartbeats_written(self, led: LedGroup, now: datetime) -> None:
         """All heartbeats were due and are written: no need to read them back."""
         led.reading, led.known_at = replace(led.reading, all_heartbeats_at=now), self._clock()
-        gauges.publish_heartbeats(led.reading.entities, now)
-        self._judge_vitals(led)
+        await gauges.publish_heartbeats(led.reading.entities, now)
+        await self._judge_vitals(led)
 
     async def _judge(self, authority: Authority) -> None:
         """Judge every second: entities turn stale by time, without a read."""
@@ -328,28 +339,38 @@ class DeadMansSwitch:
             led = self._led.get(authority.term.group)
             if led is None:
                 continue
-            holds_until = led.judgement.holds_until
-            if holds_until is not None and led.now(self._clock()) > holds_until:
-                self._judge_vitals(led)
+            if self._must_judge(led):
+                await self._judge_vitals(led)
                 led.outdated.set()  # read now: there may be a success that we have not read yet
             self._consider_stepping_down(led)
 
-    def _judge_vitals(self, led: _Led) -> None:
-        before = {each.vitals.key for each in led.judgement.stale}
-        now = led.now(self._clock())
-        reading = replace(led.reading, successes=led.successes)
-        answering = timedelta(seconds=min(self._answering_seconds(), _LONG_SECONDS))
-        watch = replace(led.judgement.watch, answering_since=now - answering)
-        led.judgement = judged(watch, reading, now, self._stale_after_seconds)
-        gauges.report_changes(before, led.judgement.stale, now)
+    def _must_judge(self, led: LedGroup) -> bool:
+        holds_until = led.judgement.holds_until
+        if led.is_large and self._clock() - led.judged_at < _LARGE_GROUP_JUDGE_SECONDS:
+            return False
+        return holds_until is not None and led.now(self._clock()) > holds_until
 
-    def _consider_stepping_down(self, led: _Led) -> None:
+    async def _judge_vitals(self, led: LedGroup) -> None:
+        async with led.judging:
+            now = led.now(self._clock())
+            reading = replace(led.reading, successes=led.successes)
+            answering = timedelta(seconds=min(self._answering_seconds(), _LONG_SECONDS))
+            watch = replace(led.judgement.watch, answering_since=now - answering)
+            judgement = await finished(judging(watch, reading, now, self._stale_after_seconds))
+            before, led.judgement = {each.vitals.key for each in led.judgement.stale}, judgement
+            led.judged_at = self._clock()
+            if self._led.get(led.authority.term.group) is led:
+                gauges.report_changes(before, judgement.stale, now)
+
+    def _consider_stepping_down(self, led: LedGroup) -> None:
         group, clock = led.authority.term.group, self._clock()
         back_off = self._back_offs.get(group, BackOff())
         if not led.judgement.stale:
             self._back_offs[group] = back_off.calmed(clock)
             return
         if not led.judgement.own or not back_off.allows(clock) or not self._peers.others_ready:
+            return
+        if self._only_overloaded(led):
             return
         self._back_offs[group] = back_off.stepped_down(clock)
         names = [each.vitals.name for each in led.judgement.own[:10]]
@@ -359,28 +380,15 @@ class DeadMansSwitch:
             self._handed_over[group] = [*(each.reason(now) for each in led.judgement.own[:10]), why]
         led.authority.revoke(LossReason.STALE)
 
+    def _only_overloaded(self, led: LedGroup) -> bool:
+        """More is due than can be run, and runs succeed: another leader could not do better."""
+        working = self._clock() - led.success_seen_at < _WORKING_SECONDS
+        no_success = all(each.cause == "success" for each in led.judgement.own)
+        return working and no_success and self._overloaded(led.authority.term.group)
+
     def _forget(self, group: str) -> None:
         led = self._led.pop(group, None)
         if led is None:
             return
         self._forgotten.set()
         gauges.forget(led.reading.entities)
-
-
-def _as_of(vitals: Vitals, all_heartbeats_at: datetime | None) -> Vitals:
-    if all_heartbeats_at is None or (
-        vitals.heartbeat_at and vitals.heartbeat_at >= all_heartbeats_at
-    ):
-        return vitals
-    return replace(vitals, heartbeat_at=all_heartbeats_at)
-
-
-def _unread(
-    successes: Mapping[EntityKey, datetime], reading: VitalsReading
-) -> dict[EntityKey, datetime]:
-    read = {each.key: each.last_success_at for each in reading.entities if each.key in successes}
-    return {key: successes[key] for key, at in read.items() if at is None or at < successes[key]}
-
-
-def _is_large(led: _Led) -> bool:
-    return len(led.reading.entities) > _SMALL_GROUP_MAX

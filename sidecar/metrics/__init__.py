@@ -131,6 +131,18 @@ TICKS = Counter(
     ("outcome", "reason"),
     registry=REGISTRY,
 )
+RUN_BACKLOG = Gauge(
+    "baton_run_backlog",
+    "Runs and ticks of a group led here that are due for over a second and have not started.",
+    ("group",),
+    registry=REGISTRY,
+)
+RUN_BACKLOG_SECONDS = Gauge(
+    "baton_run_backlog_seconds",
+    "For how long the oldest of them has been due.",
+    ("group",),
+    registry=REGISTRY,
+)
 RUNS_IN_FLIGHT = Gauge(
     "baton_runs_in_flight", "Execute calls open towards the app.", registry=REGISTRY
 )
@@ -236,6 +248,8 @@ def declare(groups: Iterable[str], singletons: Iterable[str], schedules: Iterabl
     """
     for group in groups:
         IS_LEADER.labels(group).set(0)
+        RUN_BACKLOG.labels(group).set(0)
+        RUN_BACKLOG_SECONDS.labels(group).set(0)
     kinds: tuple[tuple[EntityType, Iterable[str]], ...] = (
         ("singleton", singletons),
         ("cron", schedules),

@@ -54,6 +54,10 @@ class ReadOnlyServer(StoreUnavailable):
     """The URL points to a standby, or writes are off; may be temporary, as in a failover."""
 
 
+class RowLocked(StoreUnavailable):
+    """Another session holds the lock of the row."""
+
+
 class AnswerLost(StoreUnavailable):
     """The connection failed after the statement was sent: it may or may not be committed."""
 

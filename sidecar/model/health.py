@@ -18,7 +18,7 @@ Postgres did not answer does not count, up to `stale_after`: neither this leader
 behind the same pooler can record a success. After `stale_after`, a runner with another pool may.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Literal
@@ -30,6 +30,7 @@ EntityKind = Literal["singleton", "schedule"]
 EntityKey = tuple[EntityKind, str]
 
 _SUCCESS_LIMIT_DIVISOR = 12
+JUDGED_AT_ONCE = 200
 _NEVER = datetime.max.replace(tzinfo=UTC)
 STEP_DOWN_BACK_OFF_SECONDS = 300.0
 STEP_DOWN_BACK_OFF_SECONDS_MAX = 3600.0
@@ -40,6 +41,7 @@ class Readiness:
     """Ready, or not ready with the reasons that the probe returns."""
 
     reasons: tuple[str, ...] = ()
+    more: int = 0  # reasons that are not listed
 
     @property
     def good(self) -> bool:
@@ -178,11 +180,29 @@ def judged(
     stale_after_seconds: float,
 ) -> Judgement:
     """Check all entities of the group; the new watch forgets entities that no longer exist."""
+    steps = judging(watch, reading, now, stale_after_seconds)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            judgement: Judgement = end.value
+            return judgement
+
+
+def judging(
+    watch: Watch,
+    reading: VitalsReading,
+    now: datetime,
+    stale_after_seconds: float,
+) -> Generator[None, None, Judgement]:
+    """`judged` in steps: it yields after every JUDGED_AT_ONCE entities and returns the result."""
     stale: list[Stale] = []
     own: list[Stale] = []
     fresh: set[EntityKey] = set()
     holds_until = _NEVER
-    for vitals in reading.entities:
+    for number, vitals in enumerate(reading.entities, 1):
+        if number % JUDGED_AT_ONCE == 0:
+            yield
         until = _fresh_until(vitals, reading, now, stale_after_seconds)
         if until is not None:
             fresh.add(vitals.key)

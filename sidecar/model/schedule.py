@@ -127,9 +127,12 @@ class Timing:
 
     def newest(self, count: int, after: datetime, until: datetime) -> list[datetime]:
         """The newest `count` ticks in (after, until], oldest first; fewer if there are fewer."""
-        low, high = 0, (until - after) // _MICROSECOND
-        if self.count(after, until) <= count:
+        total, first = self.count(after, until), self.next_tick(after)
+        if total <= count or first is None:
             return list(self.ticks(after, until))
+        if self.every is not None:
+            return list(self.ticks(first + (total - count) * self.every - _MICROSECOND, until))
+        low, high = 0, (until - after) // _MICROSECOND
         # Invariant: more than `count` ticks lie after `low`, at most `count` after `high`.
         while high - low > 1:
             middle = (low + high) // 2

@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice
+from math import inf
 
 from sidecar.hints import Hints
 from sidecar.model.definitions import Schedule
 from sidecar.model.duration import format_duration
 from sidecar.model.errors import FailedPrecondition, InvalidArgument, NotFound
+from sidecar.model.load import overload_warning, ticks_per_second
 from sidecar.model.run import PAYLOAD_BYTES_MAX
 from sidecar.model.schedule import Timing
 from sidecar.model.stored_schedule import (
@@ -33,6 +35,7 @@ from sidecar.scheduling.validation import checked
 
 BACKFILL_MAX = 1000
 PREVIEW_MAX = 1000
+LOAD_SECONDS = 10.0
 
 
 class Schedules:
@@ -49,6 +52,7 @@ class Schedules:
         self._cluster = cluster
         self._history_seconds = history_seconds
         self._checking = asyncio.Lock()
+        self._declared: dict[str, tuple[float, float]] = {}  # when it was read, ticks per second
 
     async def create(self, definition: Schedule) -> StoredSchedule:
         await self._checked(definition)
@@ -61,6 +65,20 @@ class Schedules:
 
         await self._store.create(definition.name, decide)
         return await self._changed(definition.name)
+
+    async def load_warning(self, created: Schedule) -> str:
+        """A warning if the group of this new schedule declares more ticks than a leader sustains.
+
+        The sum is read at most every LOAD_SECONDS: thousands may be created in a row.
+        """
+        group, now = created.group, asyncio.get_running_loop().time()
+        read_at, declared = self._declared.get(group, (-inf, 0.0))
+        if now - read_at < LOAD_SECONDS:
+            declared += ticks_per_second(created)
+        else:
+            read_at, declared = now, await self._store.declared_load(group)
+        self._declared[group] = read_at, declared
+        return overload_warning(group, declared)
 
     async def get(self, name: str) -> StoredSchedule:
         check_name("name", name)

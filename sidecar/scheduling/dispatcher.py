@@ -30,7 +30,7 @@ from sidecar.model.run import RunRef, Stopped
 from sidecar.model.run_records import Claim
 from sidecar.model.term import LossReason
 from sidecar.scheduling.overlap import admit
-from sidecar.scheduling.ports import RunStore
+from sidecar.scheduling.ports import Backlogs, NoBacklogs, RunStore
 from sidecar.scheduling.retention import prune
 
 log = structlog.get_logger()
@@ -54,6 +54,7 @@ class Dispatcher:
     boottime: Callable[[], float]
     chance: Callable[[], float]
     keep_seconds: float = 7 * 86_400.0
+    backlogs: Backlogs = field(default_factory=NoBacklogs)
     _workers: dict[str, "_TermWorker"] = field(default_factory=dict)
 
     def wake(self, group: str) -> None:
@@ -150,6 +151,7 @@ class _TermWorker:
             await self.executions.steps.slots.gathered()
         admission = self.executions.admit(CLAIM_MAX)
         if not admission.count:
+            self.shared.backlogs.suspect(self.authority.term.group)
             return admission.retry_seconds
         left = admission.count
         try:
@@ -162,6 +164,8 @@ class _TermWorker:
         finally:
             self.executions.give_back(admission, left)
         self.executions.backlog = not left
+        if not left:
+            self.shared.backlogs.suspect(self.authority.term.group)
         if claim.overdue:
             await self._expire()
             return 0.0
@@ -199,6 +203,7 @@ class _TermWorker:
             group = self.authority.term.group
             raise Fenced(f"group {group}: an attempt that is being executed was claimed again")
         self.executions.start(claim.runs, probe=admission.probe)
+        self.shared.backlogs.started(self.authority.term.group, len(claim.runs))
         return len(claim.runs)
 
     # ── cancellation and cleanup ────────────────────────────────────────────────────────────────

@@ -39,6 +39,31 @@ class TickStore(Protocol):
     async def claim_ticks(self, term: Term, due: Sequence[DueTicks]) -> ClaimedTicks: ...
 
 
+class Backlogs(Protocol):
+    """What the ticker and the dispatcher tell, and ask, about due work that has not started."""
+
+    def suspect(self, group: str) -> None: ...
+    def queued(self, group: str, count: int) -> None: ...
+    def started(self, group: str, count: int) -> None: ...
+    def is_full(self, group: str) -> bool: ...
+
+
+class NoBacklogs:
+    """Every due tick becomes a run at once, however many wait."""
+
+    def suspect(self, group: str) -> None:
+        pass
+
+    def queued(self, group: str, count: int) -> None:
+        pass
+
+    def started(self, group: str, count: int) -> None:
+        pass
+
+    def is_full(self, group: str) -> bool:
+        return False
+
+
 class ScheduleStore(Protocol):
     async def now(self) -> datetime: ...
     async def get(self, name: str) -> StoredSchedule: ...
@@ -50,6 +75,7 @@ class ScheduleStore(Protocol):
         self, name: str, decide: Callable[[StoredSchedule, datetime], Change | None]
     ) -> None: ...
     async def trigger(self, name: str, *, payload: bytes | None, request_id: str | None) -> int: ...
+    async def declared_load(self, group: str) -> float: ...
     async def backfill(
         self, name: str, decide: Callable[[StoredSchedule, datetime], Sequence[datetime]]
     ) -> list[int]: ...

@@ -21,12 +21,14 @@ import structlog
 from sidecar import metrics
 from sidecar.execution.authority import Authority, until_draining
 from sidecar.hints import Hints, Subscription
+from sidecar.model.backlog import VISIBLE_SECONDS
 from sidecar.model.database_clock import DatabaseClock
 from sidecar.model.errors import Fenced, InvalidArgument, StoreRefused, StoreUnavailable
 from sidecar.model.schedule import Timing, timing_of
 from sidecar.model.stored_schedule import DueTicks, StoredSchedule, decide_ahead, due_ticks
 from sidecar.model.term import LossReason
-from sidecar.scheduling.ports import TickStore
+from sidecar.scheduling.ports import Backlogs, NoBacklogs, TickStore
+from sidecar.slices import in_slices
 
 log = structlog.get_logger()
 
@@ -41,6 +43,11 @@ _WAKE_MARGIN_SECONDS = 0.001
 # The next tick of a schedule is decided before it is due: in small batches, only when there is
 # enough idle time, and not right after a claim, because the runs just claimed come first.
 AHEAD_BATCH = 20
+# Schedules that are read or decided at once, without letting other tasks run.
+SLICE = 100
+LATE_SLICE = 20
+# While so many runs wait that due ticks wait with their schedules.
+FULL_SECONDS = 0.05
 AHEAD_MIN_IDLE_SECONDS = 0.05
 AHEAD_DELAY_SECONDS = 1.0  # after a claim; at most half of the time from it to the next tick
 
@@ -61,9 +68,9 @@ class _UpcomingSchedules:
         self._heap: list[tuple[datetime, int]] = []
         self._undecided: list[_Entry] = []
 
-    def replace_all(self, found: list[StoredSchedule]) -> None:
+    async def replace_all(self, found: list[StoredSchedule]) -> None:
         known, self._entries = self._entries, {}
-        for stored in found:
+        async for stored in in_slices(found, SLICE):
             before = known.get(stored.id)
             if before and before.stored == stored:
                 self._entries[stored.id] = before
@@ -82,10 +89,10 @@ class _UpcomingSchedules:
     def next_due_at(self) -> datetime | None:
         return self._heap[0][0] if self._heap else None
 
-    def pop_due(self, now: datetime, ticks_max: int) -> list[DueTicks]:
+    async def pop_due(self, now: datetime, ticks_max: int) -> list[DueTicks]:
         """Remove and return what is due, up to `ticks_max` ticks but at least one schedule."""
         found: list[DueTicks] = []
-        steps = 0
+        steps = searched = 0
         while self._heap and self._heap[0][0] <= now:
             entry = self._entries[self._heap[0][1]]
             ticks = due_ticks(entry.stored, entry.timing, now, entry.ahead)
@@ -95,6 +102,11 @@ class _UpcomingSchedules:
             heappop(self._heap)
             if ticks:
                 found.append(ticks)
+            # A decision made ahead is found at once; any other is a search for missed ticks.
+            searched += ticks is not entry.ahead
+            if searched >= LATE_SLICE:
+                searched = 0
+                await asyncio.sleep(0)
         return found
 
     def decide_batch_ahead(self) -> bool:
@@ -139,8 +151,10 @@ class Ticker:
         cluster: str,
         queued: Callable[[str], None],
         changed: Callable[[str], None] = lambda group: None,
+        backlogs: Backlogs | None = None,
     ) -> None:
         self._store = store
+        self._backlogs = backlogs or NoBacklogs()
         self._hints = hints
         self._cluster = cluster
         self._queued = queued
@@ -158,7 +172,8 @@ class Ticker:
             self._hints.unsubscribe("schedules", subscription)
 
     async def _claim_ticks(self, authority: Authority, changes: Subscription) -> None:
-        claimer = _TickClaimer(self._store, authority, _UpcomingSchedules(self._cluster))
+        upcoming = _UpcomingSchedules(self._cluster)
+        claimer = _TickClaimer(self._store, authority, upcoming, self._backlogs)
         pause = RETRY_SECONDS[0]
         while True:
             try:
@@ -183,11 +198,16 @@ class _TickClaimer:
     """Claims the due ticks of one term, and polls the store for the upcoming schedules."""
 
     def __init__(
-        self, store: TickStore, authority: Authority, upcoming: _UpcomingSchedules
+        self,
+        store: TickStore,
+        authority: Authority,
+        upcoming: _UpcomingSchedules,
+        backlogs: Backlogs,
     ) -> None:
         self._store = store
         self._authority = authority
         self._upcoming = upcoming
+        self._backlogs = backlogs
         self._clock = DatabaseClock()
         self._loop = asyncio.get_running_loop()
         self._poll_at = self._loop.time()
@@ -207,7 +227,10 @@ class _TickClaimer:
         if due_at is None:
             return until_poll
         # The margin avoids asking too early, when the database would claim nothing.
-        return min(until_poll, self._clock.seconds_until(due_at, now) + _WAKE_MARGIN_SECONDS)
+        until_due = self._clock.seconds_until(due_at, now) + _WAKE_MARGIN_SECONDS
+        if self._backlogs.is_full(self._authority.term.group):
+            until_due = max(FULL_SECONDS, until_due)
+        return min(until_poll, until_due)
 
     def decide_ahead(self, idle_seconds: float) -> float:
         """Decide a batch ahead of time; return the time until the next batch may be decided."""
@@ -223,16 +246,22 @@ class _TickClaimer:
         Due ticks come before a poll, unless the poll is so late that schedules may be missing.
         """
         late = self._loop.time() - self._poll_at
-        if late < HORIZON_SECONDS - POLL_SECONDS and (due := self._pop_due()):
+        if late < HORIZON_SECONDS - POLL_SECONDS and (due := await self._pop_due()):
             return await self._claim(due)
         if late >= 0:
             await self._poll()
         return False
 
-    def _pop_due(self) -> list[DueTicks]:
-        if not self._authority.trusted or self._upcoming.next_due_at() is None:
+    async def _pop_due(self) -> list[DueTicks]:
+        group, due_at = self._authority.term.group, self._upcoming.next_due_at()
+        if not self._authority.trusted or due_at is None:
             return []
-        due = self._upcoming.pop_due(self._clock.time(self._loop.time()), self._batch)
+        now = self._clock.time(self._loop.time())
+        if (now - due_at).total_seconds() > VISIBLE_SECONDS:
+            self._backlogs.suspect(group)
+        if self._backlogs.is_full(group):
+            return []
+        due = await self._upcoming.pop_due(now, self._batch)
         self._batch = BATCH_TICKS[1] if due else BATCH_TICKS[0]
         return due
 
@@ -242,7 +271,7 @@ class _TickClaimer:
             self._authority.term, horizon_seconds=HORIZON_SECONDS, limit=UPCOMING_MAX + 1
         )
         self._clock.learn(now, asked=asked, answered=self._loop.time())
-        self._upcoming.replace_all(found)
+        await self._upcoming.replace_all(found)
         self._poll_at = self._loop.time() + POLL_SECONDS
         if len(found) > UPCOMING_MAX and (last := found[-1].next_due_at):
             # There are more schedules than were read: the list is complete only up to this one.
@@ -257,7 +286,7 @@ class _TickClaimer:
             raise
         self._claimed_at = self._loop.time()
         self._clock.learn(claimed.now, asked=asked, answered=self._claimed_at)
-        for ticks in due:
+        async for ticks in in_slices(due, SLICE):
             if ticks.before.id in claimed.moved:
                 self._upcoming.push(ticks.after)
             elif ticks.due_at > claimed.now:
@@ -266,6 +295,7 @@ class _TickClaimer:
                 self.request_poll()  # the schedule was changed since the last poll
         for reason, count in claimed.skipped:
             metrics.TICKS.labels("skipped", reason.value).inc(count)
+        self._backlogs.queued(self._authority.term.group, claimed.queued)
         return claimed.queued > 0
 
 

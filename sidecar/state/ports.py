@@ -29,6 +29,10 @@ class StateTable(Protocol):
         """For different keys without an owner: what was written, or the error, for each key."""
         ...
 
+    async def put_free(self, puts: Sequence[Put]) -> list[Reading | SidecarError]:
+        """Like `put`, which also returns RowLocked, but it waits for no locked row."""
+        ...
+
     async def put_fenced(self, put: Put, run: RunRef, state_version: int) -> Reading: ...
     async def delete(self, delete: Delete) -> Reading | None:
         """The tombstone; None if there was no such entry."""

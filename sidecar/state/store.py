@@ -5,9 +5,13 @@ Guarantees:
   are used only within the rules of `freshness`, and its failure never fails a call;
 - G3: a write on behalf of a run succeeds only while that run is live under the current term;
 - only the owner writes an owned key; Clear and Delete of others never touch it;
-- STRONG reads, Has, List and Size come from Postgres.
+- STRONG reads, Has, List and Size come from Postgres;
+- an entry that another session of Postgres has locked holds up no other for long: its writers try
+  again by themselves, for LOCKED_SECONDS_MAX.
 """
 
+import asyncio
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -20,6 +24,7 @@ from sidecar.model.errors import (
     Fenced,
     InvalidArgument,
     NotFound,
+    RowLocked,
     SidecarError,
     StoreUnavailable,
 )
@@ -41,6 +46,8 @@ from sidecar.state.ports import Policies, StateTable
 PAGE_SIZE_DEFAULT = 100
 PAGE_SIZE_MAX = 1000
 TOPIC = "state"
+LOCKED_SECONDS = 0.1
+LOCKED_SECONDS_MAX = 3.0
 _CLEAR_BATCH = 500
 
 
@@ -67,6 +74,13 @@ class StateStore:
         self._put_batch = Batcher(
             table.put, name_of=lambda put: put.key, bytes_of=lambda put: len(put.value)
         )
+        self._locked_batch = Batcher(
+            table.put_free,
+            name_of=lambda put: put.key,
+            bytes_of=lambda put: len(put.value),
+            lanes=1,
+        )
+        self._locked: Counter[str] = Counter()  # how many writers wait for each entry
         self._get_batch = Batcher(table.get, name_of=lambda address: address.key, size=READ_BATCH)
 
     async def get(self, key: str, *, strong: bool = False) -> Record:
@@ -165,9 +179,24 @@ class StateStore:
     async def _write(self, put: Put, address: Address) -> Reading:
         if put.run is not None:
             return await self._table.put_fenced(put, put.run, _written_version(address))
-        written = await self._put_batch(put)
+        written = await (self._locked_batch if put.key in self._locked else self._put_batch)(put)
+        if isinstance(written, RowLocked):
+            written = await self._retried(put, written)
         if isinstance(written, SidecarError):
             raise written
+        return written
+
+    async def _retried(self, put: Put, locked: SidecarError) -> Reading | SidecarError:
+        """Write the entry as soon as it is free; meanwhile its writers share no other batch."""
+        until = self._monotonic() + LOCKED_SECONDS_MAX
+        written: Reading | SidecarError = locked
+        self._locked[put.key] += 1
+        try:
+            while isinstance(written, RowLocked) and self._monotonic() < until:
+                await asyncio.sleep(LOCKED_SECONDS)
+                written = await self._locked_batch(put)
+        finally:
+            self._locked -= Counter((put.key,))
         return written
 
     def _not_written(self, error: SidecarError, run: RunRef | None) -> SidecarError:

@@ -549,7 +549,7 @@ async def test_thousands_are_read_seldom_yet_turn_red_and_show_what_is_new(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """G10: our own heartbeats need not be read back; silence turns red by time alone."""
-    monkeypatch.setattr("sidecar.health.switch._SMALL_GROUP_MAX", 0)
+    monkeypatch.setattr("sidecar.health.led_group.SMALL_GROUP_MAX", 0)
     store = cluster.store = CountedReads(cluster.database, lambda: cluster.identity, [])
     await cluster.add_schedule("hourly", 3600.0)
     # A beat each 2.5 s, stale after 10 s: a slow machine must not turn it red.
@@ -574,7 +574,7 @@ async def test_a_success_that_was_seen_need_not_be_read(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """G10: among thousands the one that runs each second does not make all be read each time."""
-    monkeypatch.setattr("sidecar.health.switch._SMALL_GROUP_MAX", 0)
+    monkeypatch.setattr("sidecar.health.led_group.SMALL_GROUP_MAX", 0)
     store = cluster.store = CountedReads(cluster.database, lambda: cluster.identity, [])
     await cluster.add_schedule("busy", 1.0)
     switch = cluster.new_switch(heartbeat_seconds=12.0, stale_seconds=36.0)  # 3 s for a success

@@ -50,6 +50,39 @@ async def test_no_update_is_lost(lab: StateLab) -> None:
         assert (await pods[0].get("n", strong=True)).value == b"240"
 
 
+@pytest.mark.parametrize("request_id", ["", "r"])
+async def test_a_locked_entry_holds_up_no_other(
+    lab: StateLab, database_url: str, request_id: str
+) -> None:
+    """Neither those of its batch nor later ones; its writers wait, and write once it is free."""
+    async with lab.pod() as truth:
+        pod = store(truth)
+        await pod.put(Put("locked", b"0"))
+        async with await psycopg.AsyncConnection.connect(database_url) as other:
+            await other.execute("SELECT FROM baton.state WHERE key = 'locked' FOR UPDATE")
+
+            async def put(key: str) -> Record:
+                request = f"{request_id}-{key}" if request_id else ""
+                return await pod.put(Put(key, b"1", request_id=request))
+
+            waiting = [asyncio.create_task(put("locked")) for _ in range(1 if request_id else 3)]
+            for _ in range(3):
+                async with asyncio.timeout(2):
+                    await asyncio.gather(*(put(f"free-{n}") for n in range(20)))
+            assert not [task for task in waiting if task.done()]
+            with pytest.raises(StatePersistFailed, match="locked by another session"):
+                await pod.put(Put("locked", b"2"))
+            # They gave up; what comes now waits anew.
+            await asyncio.gather(*waiting, return_exceptions=True)
+            late = asyncio.create_task(pod.put(Put("locked", b"3")))
+            await asyncio.sleep(0.5)
+            assert not late.done()
+            await other.rollback()
+        assert (await late).value == b"3"
+        assert (await pod.get("locked", strong=True)).value == b"3"
+        await pod.put(Put("locked", b"4"))
+
+
 @dataclass(frozen=True)
 class Seen:
     """One operation on a key: when it was called and answered, and the version it showed."""

@@ -7,25 +7,27 @@ kept, memory stays within bounds and falls back, probes answer, ticks are on tim
 
 from __future__ import annotations
 
-import itertools
 import tempfile
-import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
 from google.rpc import error_details_pb2, status_pb2
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from sidecar._proto.baton.v1 import leadership_pb2, leadership_pb2_grpc
 from tests.lab.cluster import Cluster
 from tests.lab.processes import boottime, wait_until
-from tests.lab.replica import Replica, Setup
+from tests.lab.replica import Setup
 from tests.lab.stalls import STALL_SECONDS_MAX, Stalls
 from tests.security import http2
 from tests.security.http2 import Attack
+from tests.security.witness import Witness, gap_seconds, megabytes
 
 MEGABYTES_MAX = 150
 BACK_MEGABYTES_MAX = 60  # above the start, once it is over
@@ -107,48 +109,6 @@ def _address(cluster: Cluster) -> str:
     return str(cluster[0].config()["api"]["address"])
 
 
-def _megabytes(replica: Replica) -> float:
-    pages = Path(f"/proc/{replica.sidecar.pid}/statm").read_text().split()[1]
-    return int(pages) * 4096 / 1e6
-
-
-class _Witness:
-    """Looks at memory and probes while the `with` block runs."""
-
-    def __init__(self, replica: Replica) -> None:
-        self._replica = replica
-        self.megabytes = 0.0
-        self.slowest = 0.0
-        self.failed = list[str]()
-        self._over = threading.Event()
-        self._threads = [
-            threading.Thread(target=look, daemon=True) for look in (self._memory, self._probes)
-        ]
-
-    def _memory(self) -> None:
-        while not self._over.wait(0.05):
-            self.megabytes = max(self.megabytes, _megabytes(self._replica))
-
-    def _probes(self) -> None:
-        while not self._over.wait(0.1):
-            for path in ("/livez", "/readyz"):
-                began = time.monotonic()
-                status, body = self._replica.http(path)
-                self.slowest = max(self.slowest, time.monotonic() - began)
-                if status != 200:
-                    self.failed.append(f"{path}: {status} {body}")
-
-    def __enter__(self) -> _Witness:
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        for thread in self._threads:
-            thread.join(10)
-
-
 @pytest.mark.parametrize("token", ["", TOKEN], ids=["no-token", "token"])
 @pytest.mark.parametrize("name", [*SMALL, *(pytest.param(name, marks=FULL) for name in LARGE)])
 def test_a_flood_costs_neither_the_term_nor_the_memory(
@@ -157,7 +117,7 @@ def test_a_flood_costs_neither_the_term_nor_the_memory(
     """G11: the term is kept, memory is bounded and falls back, probes answer, ticks are on time."""
     flood, seconds = (SMALL[name], 2.0) if name in SMALL else (LARGE[name], 8.0)
     replica = cluster[0]
-    terms, before, began = len(cluster.events("become")), _megabytes(replica), boottime()
+    terms, before, began = len(cluster.events("become")), megabytes(replica), boottime()
     attack = Attack(
         _address(cluster),
         flood.supply(token),
@@ -165,27 +125,21 @@ def test_a_flood_costs_neither_the_term_nor_the_memory(
         frames_max=flood.frames_max,
         reads=flood.reads,
     )
-    with Stalls() as stalls, _Witness(replica) as witness:
+    with Stalls() as stalls, Witness(replica) as witness:
         with attack:
             time.sleep(seconds)
         ticks = len(cluster.events("execute", name="witness"))
         cluster.wait_for("execute", ticks + 2, name="witness")
     assert attack.sent_bytes > 10_000
     assert witness.megabytes - before < MEGABYTES_MAX
-    wait_until(lambda: _megabytes(replica) - before < BACK_MEGABYTES_MAX, 30, replica.describe)
+    wait_until(lambda: megabytes(replica) - before < BACK_MEGABYTES_MAX, 30, replica.describe)
     kept = len(cluster.events("become")) == terms
     assert kept or stalls.seconds > STALL_SECONDS_MAX, f"it lost its term; {stalls.seconds:.2f} s"
     assert not witness.failed or stalls.seconds > STALL_SECONDS_MAX, witness.failed[:3]
     assert witness.slowest < PROBE_SECONDS_MAX + stalls.seconds
-    assert _gap_seconds(cluster, began) - 1 < LATE_SECONDS_MAX + stalls.seconds
+    assert gap_seconds(cluster, began) - 1 < LATE_SECONDS_MAX + stalls.seconds
     broken = [line["exception"][-600:] for line in replica.log() if "exception" in line]
     assert not broken, broken[:2]
-
-
-def _gap_seconds(cluster: Cluster, since: float) -> float:
-    """The longest time between two ticks of a schedule that is due each second."""
-    at = [event.at for event in cluster.events("execute", name="witness") if event.at > since - 1]
-    return max(late - early for early, late in itertools.pairwise(at))
 
 
 def test_a_stream_too_many_is_told_when_to_come_back(cluster: Cluster) -> None:
@@ -206,6 +160,29 @@ def test_a_stream_too_many_is_told_when_to_come_back(cluster: Cluster) -> None:
         assert retry.retry_delay.seconds == 1
         for stream in streams:
             stream.cancel()
+
+
+def test_one_connection_cannot_take_all_streams(cluster: Cluster) -> None:
+    """Of Leadership.Watch with the token 500 are open on a connection; more are refused."""
+    metadata = (("baton-token", TOKEN),)
+    request = leadership_pb2.LeadershipWatchRequest()
+    with grpc.insecure_channel(_address(cluster)) as channel:
+        stub: Any = leadership_pb2_grpc.LeadershipStub(channel)  # type: ignore[arg-type]
+        streams = [stub.Watch(request, timeout=120, metadata=metadata) for _ in range(600)]
+        try:
+            answers = Counter(_first(stream) for stream in streams)
+        finally:
+            for stream in streams:
+                stream.cancel()
+    assert answers == {"OK": 500, "RESOURCE_EXHAUSTED": 100}
+
+
+def _first(stream: Any) -> str:
+    try:
+        next(stream)
+    except grpc.RpcError:
+        return str(stream.code().name)
+    return "OK"
 
 
 def test_what_it_listens_on_inside_has_no_name(cluster: Cluster) -> None:

@@ -1,6 +1,6 @@
 """The Leadership and Operations services."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import Any, Protocol
 
 from sidecar._proto.baton.v1 import (
@@ -11,6 +11,7 @@ from sidecar._proto.baton.v1 import (
 )
 from sidecar.adapters.app.messages import leader_message
 from sidecar.adapters.grpc_server.paging import page, position_of, token_of
+from sidecar.adapters.grpc_server.warnings import warn
 from sidecar.model.election_types import LeaderView
 
 
@@ -22,8 +23,13 @@ class Leadership(Protocol):
 
 
 class LeadershipService(leadership_pb2_grpc.LeadershipServicer):
-    def __init__(self, leadership: Leadership) -> None:
+    """`warnings` come with each List: what an operator should know of this pod."""
+
+    def __init__(
+        self, leadership: Leadership, warnings: Callable[[], Iterable[str]] = tuple
+    ) -> None:
         self._leadership = leadership
+        self._warnings = warnings
 
     async def Get(
         self, request: leadership_pb2.LeadershipGetRequest, context: Any
@@ -39,6 +45,7 @@ class LeadershipService(leadership_pb2_grpc.LeadershipServicer):
             self._leadership.all(), lambda view: view.group, request.page_size, after
         )
         leaders = [leader_message(view) for view in views]
+        warn(context, self._warnings())
         return leadership_pb2.LeadershipListResponse(
             leaders=leaders, next_page_token=token_of(last, "leaders")
         )

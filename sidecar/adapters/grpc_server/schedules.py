@@ -3,6 +3,8 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from math import inf
+from time import monotonic
 from typing import Any, Protocol
 
 import structlog
@@ -11,8 +13,9 @@ from sidecar._proto.baton.v1 import schedules_pb2, schedules_pb2_grpc, state_pb2
 from sidecar.adapters.app.messages import metadata_message
 from sidecar.adapters.convert import duration, instant_of, seconds_of, timestamp
 from sidecar.adapters.grpc_server.paging import checked_size, fitting, position_of, token_of
+from sidecar.adapters.grpc_server.warnings import warn
 from sidecar.model.definitions import Retry, Schedule, State
-from sidecar.model.errors import InvalidArgument
+from sidecar.model.errors import InvalidArgument, SidecarError
 from sidecar.model.health import EntityKey
 from sidecar.model.schedule import skips_missed_ticks
 from sidecar.model.stored_schedule import StoredSchedule
@@ -21,6 +24,7 @@ from sidecar.tracing import current_span
 log = structlog.get_logger()
 
 PREVIEW_DEFAULT = 10
+WARN_SECONDS = 60.0
 _CATCH_UPS = ("latest", "latest", "all", "none")
 _OVERLAPS = ("allow", "allow", "skip", "queue", "replace")
 _SOURCES = {
@@ -32,6 +36,7 @@ _SOURCES = {
 
 class Schedules(Protocol):
     async def create(self, definition: Schedule) -> StoredSchedule: ...
+    async def load_warning(self, created: Schedule) -> str: ...
     async def get(self, name: str) -> StoredSchedule: ...
     async def page(
         self, *, after: str, limit: int, include_retired: bool
@@ -60,6 +65,7 @@ class SchedulesService(schedules_pb2_grpc.SchedulesServicer):
         self._schedules = schedules
         self._stale_reasons = stale_reasons
         self._unhandled = unhandled
+        self._warned_at = -inf
 
     async def Create(
         self, request: schedules_pb2.SchedulesCreateRequest, context: Any
@@ -68,7 +74,19 @@ class SchedulesService(schedules_pb2_grpc.SchedulesServicer):
         stored = await self._schedules.create(definition)
         if problem := skips_missed_ticks(definition.catch_up, definition.overlap):
             log.warning("schedule_skips_missed_ticks", schedule=definition.name, problem=problem)
+        warn(context, filter(None, (problem, await self._load_warning(definition))))
         return schedules_pb2.SchedulesCreateResponse(schedule=self._shown(stored))
+
+    async def _load_warning(self, definition: Schedule) -> str:
+        try:
+            problem = await self._schedules.load_warning(definition)
+        except SidecarError:  # it is created: a missing warning must not fail the call
+            return ""
+        now = monotonic()
+        if problem and now - self._warned_at >= WARN_SECONDS:
+            self._warned_at = now
+            log.warning("schedules_exceed_capacity", group=definition.group, problem=problem)
+        return problem
 
     async def Get(
         self, request: schedules_pb2.SchedulesGetRequest, context: Any

@@ -19,7 +19,7 @@ from typing import Any
 
 from sidecar.adapters.postgres.pool import Connections, Pool, Pooled, Share
 from sidecar.adapters.postgres.queries import Queries
-from sidecar.adapters.postgres.session import Connection, bounded, discard, fetch
+from sidecar.adapters.postgres.session import Connection, bounded, discard, fetch, rows_of
 from sidecar.model.errors import SidecarError, StoreUnavailable
 
 Row = dict[str, Any]
@@ -144,7 +144,7 @@ async def _in_transaction(
     try:
         await connection.execute(pooled.transaction_settings or "")
         cursor = await connection.execute(query, parameters)
-        rows = await cursor.fetchall() if cursor.description else []
+        rows = await rows_of(cursor)
     except Exception:
         if not connection.closed:
             await connection.execute("ROLLBACK")

@@ -32,11 +32,16 @@ def to_json(definition: Schedule) -> dict[str, Any]:
 
 def from_json(name: str, group: str, payload: bytes, stored: Any) -> Schedule:
     try:
-        values = _read(_FORMS, stored, "definition")
+        values = values_of(stored)
     except ValueError as error:
         problem = f"its {error} is nothing that any release writes"
         raise DamagedRow(f"schedule {name!r} is damaged in the database: {problem}") from None
     return Schedule(name=name, group=group, payload=payload, **values)
+
+
+def values_of(stored: Any) -> dict[str, Any]:
+    """All but name, group and payload; ValueError names the first value that is invalid."""
+    return _read(_FORMS, stored, "definition")
 
 
 def _plain(value: Any) -> Any:

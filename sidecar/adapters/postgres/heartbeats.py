@@ -15,12 +15,14 @@ from typing import Protocol
 
 import structlog
 
+from sidecar.adapters.postgres import arrays
 from sidecar.adapters.postgres.database import Database, Row
 from sidecar.adapters.postgres.definitions import from_json
 from sidecar.model.errors import SidecarError
 from sidecar.model.health import Vitals, VitalsReading, expected_seconds
 from sidecar.model.identity import Identity
 from sidecar.model.term import Term
+from sidecar.slices import in_slices
 
 log = structlog.get_logger()
 
@@ -28,7 +30,7 @@ SCHEDULES_MAX = 20_000
 _SECONDS_MAX = 3.0
 _SUSPECTS_MAX = 200  # computed per reading, within this time:
 _DERIVING_SECONDS_MAX = 0.3
-_ROWS_AT_ONCE = 500
+_ROWS_AT_ONCE = 200
 _NO_SIGNS: Row = {"heartbeat_at": None, "last_run_at": None, "last_success_at": None}
 
 
@@ -77,18 +79,16 @@ class Heartbeats:
         ids = {number: name for name, number in self._identity().groups.items() if name in groups}
         rows = await self._fetch("schedules", group_ids=list(ids), limit=limit)
         now: datetime = rows[0]["now"]
-        names = [row["name"] for row in rows if row["id"]]
-        found_signs = await self._fetch("executions", names=names) if names else []
-        signs = {row["name"]: row for row in found_signs}
         schedules = [row for row in rows if row["id"]]
-        for row in schedules:
+        names = arrays.texts(row["name"] for row in schedules)
+        found_signs = await self._fetch("executions", names=names) if schedules else []
+        signs = {row["name"]: row for row in found_signs}
+        async for row in in_slices(schedules, _ROWS_AT_ONCE):
             row |= signs.get(row["name"], _NO_SIGNS)
             row["counted_from"] = _counted_from(row)
         await self._paces.derive(schedules, now)
         found = list(await self._read_singletons(groups, now))
-        for start in range(0, len(schedules), _ROWS_AT_ONCE):
-            found += (self._schedule(row, ids) for row in schedules[start : start + _ROWS_AT_ONCE])
-            await asyncio.sleep(0)
+        found += [self._schedule(row, ids) async for row in in_slices(schedules, _ROWS_AT_ONCE)]
         return VitalsReading(now, tuple(found))
 
     async def _fetch(self, query: str, **parameters: object) -> list[Row]:

@@ -17,6 +17,7 @@ from typing import Any
 from sidecar.adapters.postgres import arrays
 from sidecar.adapters.postgres.database import Database, Row
 from sidecar.adapters.postgres.definition_cache import from_text
+from sidecar.model.backlog import Backlog
 from sidecar.model.definitions import Schedule
 from sidecar.model.errors import DamagedRow, Fenced
 from sidecar.model.identity import Identity
@@ -43,8 +44,10 @@ from sidecar.model.run_records import (
 from sidecar.model.schedule import NONE_OLDER_THAN, SkipReason
 from sidecar.model.term import Term
 from sidecar.model.verdict import DELIVERIES_MAX
+from sidecar.slices import in_slices
 
 REQUEUE_MAX = 1000
+_ROWS_AT_ONCE = 50
 _WAITED = {
     "state": "waiting",
     "outcome": None,
@@ -100,8 +103,10 @@ class PostgresRuns:
         head, *claimed = rows
         if not head["is_current"]:
             raise Fenced(f"group {term.group}: epoch {term.epoch} is over")
-        runs = tuple(_run(row, term, identity) for row in claimed)
-        return Claim(runs, head["now"], head["next_due_at"], head["contended"], head["overdue"])
+        runs = [_run(row, term, identity) async for row in in_slices(claimed, _ROWS_AT_ONCE)]
+        return Claim(
+            tuple(runs), head["now"], head["next_due_at"], head["contended"], head["overdue"]
+        )
 
     async def contended(self, term: Term) -> list[Contender]:
         parameters = {
@@ -187,6 +192,12 @@ class PostgresRuns:
             if row["state"] == "running"
             and RunRef(row["id"], row["attempt"], row["epoch"]) == refs[row["id"]]
         }
+
+    async def backlog(self, term: Term, *, limit: int) -> Backlog:
+        """What is due and has not started; each number counts up to `limit`."""
+        parameters = {"group_id": term.group_id, "limit": limit}
+        row = (await self._database.fetch("runs/backlog", parameters))[0]
+        return Backlog(row["runs"], row["schedules"], max(0.0, row["seconds"]))
 
     async def prune(self, term: Term, *, keep_seconds: float, limit: int) -> int:
         parameters = {"group_id": term.group_id, "keep_seconds": keep_seconds, "limit": limit}

@@ -9,20 +9,20 @@ Guarantees:
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypeVar
 
-from psycopg.types.json import Jsonb
-
 from sidecar.adapters.postgres import arrays
 from sidecar.adapters.postgres.database import Database, Row, Transaction
-from sidecar.adapters.postgres.definitions import to_json
 from sidecar.adapters.postgres.schedule_rows import locked, stored, upcoming
-from sidecar.model.errors import AlreadyExists, Fenced, InvalidArgument, NotFound
+from sidecar.adapters.postgres.schedule_writes import make, write_all, written
+from sidecar.adapters.postgres.triggers import Trigger, Triggers
+from sidecar.model.errors import AlreadyExists, Fenced, NotFound
 from sidecar.model.identity import Identity
-from sidecar.model.schedule import SkipReason, TickPlan
+from sidecar.model.load import cron_ticks_per_second
+from sidecar.model.schedule import SkipReason
 from sidecar.model.stored_schedule import (
     Change,
     ClaimedTicks,
@@ -32,21 +32,13 @@ from sidecar.model.stored_schedule import (
     StoredSchedule,
 )
 from sidecar.model.term import Term
+from sidecar.slices import in_slices
 
 T = TypeVar("T")
 APPLY_SECONDS = 60.0
 CREATE_MAX = 500
+_ROWS_AT_ONCE = 100
 CONFIG_KEEP_SECONDS = 30 * 86_400.0  # then an unused config file is forgotten
-_CREATED = (
-    "group_id",
-    "name",
-    "source",
-    "definition",
-    "payload",
-    "watermark",
-    "next_tick",
-    "next_due_at",
-)
 
 
 class PostgresSchedules:
@@ -55,6 +47,7 @@ class PostgresSchedules:
     def __init__(self, database: Database, identity: Callable[[], Awaitable[Identity]]) -> None:
         self._database = database
         self._identity = identity
+        self._triggers = Triggers(database, identity)
 
     async def upcoming(
         self, term: Term, *, horizon_seconds: float, limit: int
@@ -64,8 +57,9 @@ class PostgresSchedules:
             "schedules/upcoming",
             {"group_id": term.group_id, "horizon_seconds": horizon_seconds, "limit": limit},
         )
-        found = (upcoming(row, term.group) for row in rows if row["id"] is not None)
-        return rows[0]["now"], [known for known in found if known]
+        found = (row for row in rows if row["id"] is not None)
+        read = [upcoming(row, term.group) async for row in in_slices(found, _ROWS_AT_ONCE)]
+        return rows[0]["now"], [known for known in read if known]
 
     async def claim_ticks(self, term: Term, due: Sequence[DueTicks]) -> ClaimedTicks:
         identity = await self._identity()
@@ -122,13 +116,13 @@ class PostgresSchedules:
             rows = await transaction.fetch("schedules/lock", _named(identity, name))
             if not rows:
                 now = (await transaction.fetch("schedules/now"))[0]["now"]
-                made = await _make(
-                    transaction, identity, [_written(decide(now).after, identity, identity.groups)]
+                made = await make(
+                    transaction, identity, [written(decide(now).after, identity, identity.groups)]
                 )
             elif made := rows[0]["retired_at"] is not None:
                 change = decide(max(rows[0]["now"], locked(rows[0]).watermark))
                 back = replace(change, after=replace(change.after, id=rows[0]["id"]))
-                await _write(transaction, back, identity, {})
+                await write_all(transaction, [back], identity, {})
         if not made:
             raise AlreadyExists(f"there is a schedule {name!r} already")
 
@@ -141,25 +135,23 @@ class PostgresSchedules:
             rows = await transaction.fetch("schedules/lock", _named(identity, name))
             known = bool(rows) and rows[0]["retired_at"] is None
             if known and (change := decide(locked(rows[0]), rows[0]["now"])):
-                await _write(transaction, change, identity, _own_group(rows[0]))
+                own_groups = {rows[0]["id"]: _own_group(rows[0])}
+                await write_all(transaction, [change], identity, own_groups)
         if not known:  # after the commit, when its deletion is replicated
             raise NotFound(f"there is no schedule {name!r}")
 
     async def trigger(self, name: str, *, payload: bytes | None, request_id: str | None) -> int:
+        return await self._triggers(Trigger(name, payload, request_id))
+
+    async def declared_load(self, group: str) -> float:
+        """How many ticks per second the schedules of a group declare, about."""
         identity = await self._identity()
-        parameters = _named(identity, name) | {
-            "payload": payload,
-            "request_id": request_id,
-            "runner_id": identity.runner_id,
-        }
-        row = await self._database.fetch_one("schedules/trigger", parameters)
-        if row is None or not row["known"]:
-            raise NotFound(f"there is no schedule {name!r}")
-        if row["id"] is None:  # a repeated request
-            row = await self._database.fetch_one("schedules/triggered", parameters)
-        if row is None:
-            raise NotFound(f"the run of request {request_id!r} was pruned meanwhile")
-        return int(row["id"])
+        parameters = {"cluster_id": identity.cluster_id, "group": group}
+        rows = await self._database.fetch("schedules/declared", parameters)
+        crons = (
+            cron_ticks_per_second(row["cron"]) * row["schedules"] for row in rows if row["cron"]
+        )
+        return float(sum(row["ticks_per_second"] for row in rows) + sum(crons))
 
     async def backfill(
         self, name: str, decide: Callable[[StoredSchedule, datetime], Sequence[datetime]]
@@ -217,11 +209,10 @@ class PostgresSchedules:
                 transaction, lambda: _decided(decide, rows, now, identity)
             )
             for start in range(0, len(new), CREATE_MAX):
-                if not await _make(transaction, identity, new[start : start + CREATE_MAX]):
+                if not await make(transaction, identity, new[start : start + CREATE_MAX]):
                     # The next try sees it, and reports the name clash.
                     raise AlreadyExists("a schedule that the file names is being made elsewhere")
-            for change in changes:
-                await _write(transaction, change, identity, own_groups[change.after.id])
+            await write_all(transaction, changes, identity, own_groups)
             await transaction.fetch("schedules/config_apply", mine | {"again": again})
             await transaction.fetch(
                 "schedules/config_prune", mine | {"keep_seconds": CONFIG_KEEP_SECONDS}
@@ -269,7 +260,7 @@ def _decided(
     rows.reverse()
     changes = decide([locked(rows.pop()) for _ in range(len(rows))], now)
     new = [
-        _written(change.after, identity, identity.groups)
+        written(change.after, identity, identity.groups)
         for change in changes
         if not change.after.id
     ]
@@ -291,70 +282,8 @@ def _own_group(row: Row) -> dict[str, int]:
     return {row["group_name"]: row["group_id"]}
 
 
-async def _make(
-    transaction: Transaction, identity: Identity, new: Sequence[Mapping[str, Any]]
-) -> bool:
-    """Create schedules whose names are free; returns whether all were."""
-    columns = {key: [each[key] for each in new] for key in _CREATED}
-    made = await transaction.fetch(
-        "schedules/create", {"cluster_id": identity.cluster_id, **columns}
-    )
-    return len(made) == len(new)
-
-
-async def _write(
-    transaction: Transaction,
-    change: Change,
-    identity: Identity,
-    own_group: Mapping[str, int],
-) -> None:
-    """`own_group`: a schedule may stay in a group that this runner does not have."""
-    written = _written(change.after, identity, {**identity.groups, **own_group})
-    if change.skipped:
-        await transaction.fetch("schedules/skip_range", written | _range(change.skipped))
-    if change.retire:
-        await transaction.fetch("schedules/retire", written)
-    else:
-        await transaction.fetch("schedules/change", written | {"recount": change.recount})
-
-
 def _named(identity: Identity, name: str) -> dict[str, Any]:
     return {"cluster_id": identity.cluster_id, "name": name}
-
-
-def _written(
-    stored: StoredSchedule, identity: Identity, groups: Mapping[str, int]
-) -> dict[str, Any]:
-    group = stored.definition.group
-    if group not in groups:
-        raise InvalidArgument(
-            "schedule.group", f"{group!r} is not one of {', '.join(sorted(identity.groups))}"
-        )
-    return {
-        "id": stored.id,
-        "schedule_id": stored.id,
-        "cluster_id": identity.cluster_id,
-        "runner_id": identity.runner_id,
-        "group_id": groups[group],
-        "name": stored.name,
-        "source": stored.source,
-        "definition": Jsonb(to_json(stored.definition)),
-        "payload": stored.definition.payload,
-        "paused": stored.paused,
-        "pause_note": stored.pause_note,
-        "watermark": stored.watermark,
-        "next_tick": stored.next_tick,
-        "next_due_at": stored.next_due_at,
-    }
-
-
-def _range(step: TickPlan) -> dict[str, Any]:
-    return {
-        "tick": step.first,
-        "tick_last": step.last if step.count > 1 else None,
-        "tick_count": step.count,
-        "reason": step.reason.value if step.reason else None,
-    }
 
 
 def _plans(due: Sequence[DueTicks]) -> dict[str, str]:

@@ -46,6 +46,7 @@ T = TypeVar("T")
 Connection = psycopg.AsyncConnection[DictRow]
 
 CONNECT_SECONDS = 3.0
+_ROWS_AT_ONCE = 200  # converted at once: about a millisecond
 OLDEST_SERVER = 140000
 # The kernel must notice a dead peer too, not only our own deadlines.
 KEEPALIVE: dict[str, Any] = {"keepalives_idle": 1, "keepalives_interval": 1, "keepalives_count": 3}
@@ -299,10 +300,20 @@ async def fetch(
     """The rows of one statement; an empty list if it returns none."""
 
     async def run() -> list[dict[str, Any]]:
-        cursor = await connection.execute(query, parameters)
-        return await cursor.fetchall() if cursor.description else []
+        return await rows_of(await connection.execute(query, parameters))
 
     return await bounded(connection, run(), seconds)
+
+
+async def rows_of(cursor: psycopg.AsyncCursor[DictRow]) -> list[dict[str, Any]]:
+    """All rows of a result; other tasks run while a large one is converted."""
+    if not cursor.description:
+        return []
+    rows = await cursor.fetchmany(_ROWS_AT_ONCE)
+    while len(rows) < cursor.rowcount:
+        await asyncio.sleep(0)
+        rows += await cursor.fetchmany(_ROWS_AT_ONCE)
+    return rows
 
 
 def behind_pooler(connection: Connection, backend_pid: int) -> bool:

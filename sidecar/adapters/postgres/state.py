@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
-from psycopg.errors import UniqueViolation
+from psycopg.errors import LockNotAvailable, UniqueViolation
 
 from sidecar.adapters.postgres.database import Database, Row
 from sidecar.adapters.postgres.state_rows import (
@@ -21,7 +21,7 @@ from sidecar.adapters.postgres.state_rows import (
     reading_of,
     record_of,
 )
-from sidecar.model.errors import AnswerLost, SidecarError, StoreUnavailable
+from sidecar.model.errors import AnswerLost, RowLocked, SidecarError, StoreUnavailable
 from sidecar.model.identity import Identity
 from sidecar.model.run import RunRef
 from sidecar.model.state import (
@@ -79,11 +79,27 @@ class PostgresState:
         return [reading_of(row, address.key) for row, address in zip(rows, addresses, strict=True)]
 
     async def put(self, puts: Sequence[Put]) -> list[Reading | SidecarError]:
-        by_key = {row["key"]: row for row in await self._put_rows(puts)}
+        try:
+            by_key = {row["key"]: row for row in await self._put_rows(puts)}
+        except StoreUnavailable as error:
+            if isinstance(error.__cause__, LockNotAvailable):
+                return await self.put_free(puts)
+            raise
         if missing := [put for put in puts if put.request_id and put.key not in by_key]:
             rows = await _repeated(self._put_rows(missing))
             by_key |= {row["key"]: row for row in rows}
         return [put_answer(put, by_key.get(put.key), _digest) for put in puts]
+
+    async def put_free(self, puts: Sequence[Put]) -> list[Reading | SidecarError]:
+        rows = await self._fetch_once("put_free", **_columns(puts), **_requests(puts))
+        by_key = {row["key"]: row for row in rows if not row["locked"]}
+        locked = {row["key"] for row in rows if row["locked"]}
+        return [
+            RowLocked(f"{put.key} is locked by another session of Postgres")
+            if put.key in locked
+            else put_answer(put, by_key.get(put.key), _digest)
+            for put in puts
+        ]
 
     async def _put_rows(self, puts: Sequence[Put]) -> list[Row]:
         if len(puts) == 1 and not puts[0].request_id:
@@ -95,17 +111,9 @@ class PostgresState:
                 "ttl_seconds": one.ttl_seconds,
             }
             return await self._run("put_one", parameters)
-        columns: dict[str, list[Any]] = {
-            "keys": [put.key for put in puts],
-            "values": [put.value for put in puts],
-            "expected": [put.expected_version for put in puts],
-            "ttl_seconds": [put.ttl_seconds for put in puts],
-        }
         if any(put.request_id for put in puts):
-            columns["request_ids"] = [put.request_id or None for put in puts]
-            columns["digests"] = [_digest(put) for put in puts]
-            return await self._fetch_once("put_once", **columns)
-        return await self._fetch("put", **columns)
+            return await self._fetch_once("put_once", **_columns(puts), **_requests(puts))
+        return await self._fetch("put", **_columns(puts))
 
     async def put_fenced(self, put: Put, run: RunRef, state_version: int) -> Reading:
         row = await self._put_fenced_row(put, run, state_version)
@@ -256,6 +264,22 @@ def _end_quietly(work: "asyncio.Task[list[Row]]") -> None:
 
 def _range(prefix: str) -> dict[str, str]:
     return {"prefix": prefix, "prefix_end": prefix_end(prefix)}
+
+
+def _columns(puts: Sequence[Put]) -> dict[str, list[Any]]:
+    return {
+        "keys": [put.key for put in puts],
+        "values": [put.value for put in puts],
+        "expected": [put.expected_version for put in puts],
+        "ttl_seconds": [put.ttl_seconds for put in puts],
+    }
+
+
+def _requests(puts: Sequence[Put]) -> dict[str, list[Any]]:
+    return {
+        "request_ids": [put.request_id or None for put in puts],
+        "digests": [_digest(put) for put in puts],
+    }
 
 
 def _on_behalf(run: RunRef, key: str) -> dict[str, Any]:

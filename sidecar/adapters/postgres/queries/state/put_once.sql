@@ -2,7 +2,10 @@
 -- last hour gets the same answer from `state_request`, once that is replicated. If the same request is still under way
 -- on another connection, this fails with a unique violation and writes nothing; a repeat finds the answer. (A lost
 -- compare-and-set is repeated too: it may have lost to the same request.)
-WITH wanted AS MATERIALIZED (
+-- patience: a row that another session has locked makes the statement fail, not wait; see state/put_free.
+WITH patience AS MATERIALIZED (
+    SELECT set_config('lock_timeout', '300ms', true)
+), wanted AS MATERIALIZED (
     SELECT i.key, i.value, i.expected, make_interval(secs => i.ttl_seconds) AS ttl, i.request_id, i.digest
     FROM unnest(%(keys)s::text[], %(values)s::bytea[], %(expected)s::bigint[], %(ttl_seconds)s::float8[],
                 %(request_ids)s::text[], %(digests)s::bytea[])
@@ -13,7 +16,7 @@ WITH wanted AS MATERIALIZED (
     JOIN baton.state_request r
       ON r.cluster_id = %(cluster_id)s AND r.key = w.key AND r.request_id = w.request_id
 ), item AS MATERIALIZED (
-    SELECT key, 0 AS state_version, NULL::bigint AS version_min, value, expected, ttl FROM wanted
+    SELECT key, 0 AS state_version, NULL::bigint AS version_min, value, expected, ttl FROM wanted, patience
     WHERE NOT EXISTS (SELECT FROM seen WHERE seen.key = wanted.key)
 ), put AS (
     -- include: put_state
