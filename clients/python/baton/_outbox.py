@@ -76,7 +76,8 @@ class Outbox:
             return
         size = response.ByteSize() + _ENTRY_BYTES
         if size > self._message_bytes_max:
-            response, size = too_large(size, self._message_bytes_max), 2 * _ENTRY_BYTES
+            response = too_large(size, self._message_bytes_max)
+            size = response.ByteSize() + _ENTRY_BYTES
         self._frame(size).answers.add(run_id=run_id, attempt=attempt, response=response)
 
     def refuse(self, run_id: int, attempt: int, code: grpc.StatusCode, message: str) -> None:
@@ -132,8 +133,8 @@ class Outbox:
 
     async def flush(self) -> None:
         """Returns when everything was handed to gRPC."""
-        if self._wake is not None and not self._wake.done():
-            return  # the writer is idle
+        if self.closed or (self._wake is not None and not self._wake.done()):
+            return  # the writer is gone, or idle
         self._empty = self._loop.create_future()
         await self._empty
 
@@ -142,6 +143,8 @@ class Outbox:
         self.closed = True
         self._urgent = None
         self._frames.clear()
+        if self._empty is not None and not self._empty.done():
+            self._empty.set_result(None)
         for future in self._stored.values():
             if not future.done():
                 away = grpc.StatusCode.UNAVAILABLE
@@ -176,8 +179,7 @@ class Outbox:
                 return frame
             frames.append(frame)
             self._entries = self._bytes = 0
-            if (wake := self._wake) is not None and not wake.done():
-                wake.set_result(None)
+            self._stir()
         self._entries += 1
         self._bytes += size
         return frames[-1]

@@ -23,8 +23,9 @@ from baton import (
 )
 from baton._status import status_details
 from baton._tokens import TokenFile
-from baton.testing import FakeSidecar
-from baton.v1 import callback_pb2, state_pb2
+from baton.testing import FakeSidecar, eventually
+from baton.v1 import callback_pb2, state_pb2, stream_pb2
+from baton.v1.runs_pb2 import RUN_KIND_JOB
 from baton.v1.state_pb2_grpc import StateServicer, StateStub, add_StateServicer_to_server
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.rpc import error_details_pb2, status_pb2
@@ -276,6 +277,24 @@ async def test_the_trace_goes_on_with_calls_to_the_sidecar(refusing):
         await fake.lead()
         await fake.execute("report")
     assert servicer.metadata["traceparent"] == "00-1-2-01"
+
+
+async def test_the_trace_of_a_run_on_a_stream_goes_on_too(refusing):
+    """There it is a part of the request."""
+    servicer, client = refusing
+    app = Baton()
+
+    @app.job("report")
+    async def report(context: Any) -> None:
+        await client.state.has("a")
+
+    async with FakeSidecar.beside(app) as fake:
+        run = callback_pb2.ExecuteRequest(
+            run_id=9, attempt=1, kind=RUN_KIND_JOB, name="report", traceparent="00-3-4-01"
+        )
+        fake._processes[0].send(stream_pb2.AttachResponse(runs=[run]))
+        await eventually(lambda: servicer.calls)
+    assert servicer.metadata["traceparent"] == "00-3-4-01"
 
 
 async def test_not_found_is_not_repeated(app: Baton, sidecar: FakeSidecar):

@@ -172,7 +172,7 @@ async def test_leadership_is_read_watched_and_resigned(app: Baton, sidecar: Fake
         while (await anext(watched)).is_leader:
             pass
     await watched.aclose()
-    assert not app.is_leader("reports")
+    await eventually(lambda: not app.is_leader("reports"))  # the watch may hear of it first
     with pytest.raises(FailedPrecondition):
         await app.leadership.resign("reports")
     with pytest.raises(NotFound):
