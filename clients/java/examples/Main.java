@@ -47,7 +47,7 @@ public class Main {
       return Result.done();
     });
 
-    app.run(); // 127.0.0.1:50051, beside a sidecar at 127.0.0.1:9401
+    app.run(); // attached to the sidecar at 127.0.0.1:9401
   }
 
   private static String charge(Order order) {

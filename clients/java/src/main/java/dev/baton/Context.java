@@ -7,7 +7,6 @@ import dev.baton.v1.ExecutionMetadata;
 import dev.baton.v1.RunKind;
 import dev.baton.v1.RunRef;
 import dev.baton.v1.RunsCheckpointRequest;
-import dev.baton.v1.RunsGrpc;
 import dev.baton.v1.RunsHeartbeatRequest;
 import dev.baton.v1.StateGrpc;
 import dev.baton.v1.StatePutRequest;
@@ -19,6 +18,7 @@ import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -31,18 +31,20 @@ import java.util.concurrent.TimeUnit;
 public final class Context {
   private final ExecuteRequest request;
   private final ClusterContext cluster;
-  private final Term term;
+  private final CountDownLatch draining;
   private final Sidecar sidecar;
+  private final RunCalls calls;
   private final Stoppable work;
   private final Map<String, ByteString> stored = new ConcurrentHashMap<>();
   private final Set<String> begun = ConcurrentHashMap.newKeySet();
   private volatile ByteString state;
 
-  Context(ExecuteRequest request, Term term, Sidecar sidecar, Stoppable work) {
-    this.request = request;
-    this.cluster = ClusterContext.of(request.getContext());
-    this.term = term;
-    this.sidecar = sidecar;
+  Context(Delivery delivery, CountDownLatch draining, Stoppable work) {
+    this.request = delivery.request();
+    this.cluster = delivery.scope().context();
+    this.sidecar = delivery.scope().sidecar();
+    this.calls = delivery.calls();
+    this.draining = draining;
     this.work = work;
     this.state = request.getState();
     for (Checkpoint checkpoint : request.getCheckpointsList()) {
@@ -174,7 +176,7 @@ public final class Context {
               .setStep(name)
               .setValue(value)
               .build();
-      sidecar.connection().ask(RunsGrpc.getCheckpointMethod(), checkpoint);
+      calls.checkpoint(checkpoint);
       stored.put(name, value);
     }
     return Json.fromStored(value, type);
@@ -230,12 +232,12 @@ public final class Context {
 
   /** Whether the leader is handing over: begin nothing new. */
   public boolean isDraining() {
-    return term.draining.getCount() == 0;
+    return draining.getCount() == 0;
   }
 
   /** Waits at most so long for a hand-over to begin; whether it has. */
   public boolean awaitDraining(Duration time) throws InterruptedException {
-    return term.draining.await(time.toNanos(), TimeUnit.NANOSECONDS);
+    return draining.await(time.toNanos(), TimeUnit.NANOSECONDS);
   }
 
   /** Names this attempt, for calls that must fail once it is over. */
@@ -248,7 +250,6 @@ public final class Context {
   }
 
   private void heartbeat(RunsHeartbeatRequest.Builder heartbeat) {
-    heartbeat.setRun(runRef());
-    sidecar.connection().ask(RunsGrpc.getHeartbeatMethod(), heartbeat.build());
+    calls.heartbeat(heartbeat.setRun(runRef()).build());
   }
 }

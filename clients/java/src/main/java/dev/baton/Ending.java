@@ -93,17 +93,22 @@ public abstract sealed class Ending extends RuntimeException {
   }
 
   /**
-   * The answer for anything that a handler threw. The text of an unexpected one may hold secrets,
-   * so only its type is told; the whole of it is in the app's own log.
+   * The answer for anything that a handler threw: its type and its text, or its type only if the
+   * text of errors may hold secrets. The whole of it is in the app's own log.
    */
-  static ExecuteResponse response(Throwable thrown) {
+  static ExecuteResponse response(Throwable thrown, boolean hidesText) {
     if (thrown instanceof Ending ending) {
       return ending.response();
     }
-    String name = thrown.getClass().getSimpleName();
-    String code = name.substring(0, Math.min(name.length(), CODE_MAX));
+    String simple = thrown.getClass().getSimpleName();
+    String name = simple.isEmpty() ? thrown.getClass().getName() : simple; // an anonymous class
+    String text = hidesText ? null : thrown.getMessage();
+    String message = hidesText ? "unhandled " + name : text == null ? name : name + ": " + text;
     Failed.Builder failed =
-        Failed.newBuilder().setMessage("unhandled " + name).setCode(code).setRetryable(true);
+        Failed.newBuilder()
+            .setMessage(Text.cut(message, Text.MESSAGE_MAX))
+            .setCode(Text.cut(name, CODE_MAX))
+            .setRetryable(true);
     return ExecuteResponse.newBuilder().setFailed(failed).build();
   }
 }
