@@ -27,17 +27,18 @@ final class AppCalls {
   /** The jobs that run; they belong to no term. */
   final Attempts jobs = new Attempts();
 
-  private final boolean hidesErrors;
+  private final Answers answers;
 
   AppCalls(Sidecar sidecar, Leading leading, Handlers handlers, Threads threads, boolean hides) {
     this.sidecar = sidecar;
     this.leading = leading;
     this.handlers = handlers;
     this.threads = threads;
-    this.hidesErrors = hides;
+    this.answers = new Answers(handlers::withDefaults, hides);
   }
 
   Cluster.Scope scope(ClusterContext context, String traceparent) {
+    sidecar.isOf(context.cluster());
     return new Cluster.Scope(context, sidecar, traceparent);
   }
 
@@ -79,7 +80,7 @@ final class AppCalls {
       return refuse(delivery, Status.NOT_FOUND, "no handler for '" + name + "'");
     }
     Attempts owner = term.map(found -> found.attempts).orElse(jobs);
-    Attempt attempt = new Attempt(delivery, owner, handler.get(), hidesErrors);
+    Attempt attempt = new Attempt(delivery, owner, handler.get(), answers);
     if (!term.map(found -> found.begin(attempt)).orElseGet(() -> jobs.add(attempt))) {
       return refuseTerm(delivery);
     }

@@ -140,7 +140,8 @@ final class Attachment implements Link {
 
   /** Logs why the app is not attached, once until that changes. */
   private void report(Status status) {
-    String text = advice(status) + ": " + status.getCode() + ": " + status.getDescription();
+    String detail = status.getDescription() == null ? "" : ": " + status.getDescription();
+    String text = advice(status) + ": " + status.getCode() + detail;
     if (!text.equals(reported)) {
       reported = text;
       LOG.log(isRefusal(status) ? Level.ERROR : Level.WARNING, text);

@@ -14,16 +14,16 @@ final class Attempt {
   private final Handler handler;
   private final Context context;
   private final Delivery.Answer answer;
-  private final boolean hidesErrors;
+  private final Answers answers;
   private final Stoppable work = new Stoppable();
   private final AtomicReference<Status> stopReason = new AtomicReference<>();
   private volatile Future<?> deadline;
 
-  Attempt(Delivery delivery, Attempts owner, Handler handler, boolean hidesErrors) {
+  Attempt(Delivery delivery, Attempts owner, Handler handler, Answers answers) {
     this.owner = owner;
     this.handler = handler;
     this.answer = delivery.answer();
-    this.hidesErrors = hidesErrors;
+    this.answers = answers;
     context = new Context(delivery, owner.draining, work);
   }
 
@@ -59,16 +59,16 @@ final class Attempt {
   /** What the handler answers; null if it was stopped, in whatever words it said so. */
   private ExecuteResponse handled() {
     try {
-      return Result.response(handler.handle(context));
+      return answers.of(handler.handle(context));
     } catch (Ending ending) {
-      return ending.response();
+      return Answers.of(ending, context.kind());
     } catch (Throwable error) { // also an Error: the sidecar must hear of it
       if (work.isStopped()) {
         LOG.log(Level.DEBUG, () -> describe("was stopped"), error);
         return null;
       }
       LOG.log(Level.ERROR, () -> describe("failed"), error);
-      return Ending.response(error, hidesErrors);
+      return answers.of(error);
     }
   }
 

@@ -41,6 +41,32 @@ public final class Baton implements AutoCloseable {
     return register(handlers.singletons, name, handler);
   }
 
+  /** Declares a schedule and registers its handler. */
+  public Baton schedule(ScheduleDefinition definition, Handler handler) {
+    schedule(definition.message().getName(), handler);
+    handlers.declaredSchedules.add(definition);
+    return this;
+  }
+
+  /** Declares a singleton and registers its handler. */
+  public Baton singleton(SingletonDefinition definition, Handler handler) {
+    singleton(definition.message().getName(), handler);
+    handlers.declaredSingletons.add(definition);
+    return this;
+  }
+
+  /** Registers the handler of the jobs of a name. */
+  public Baton job(String name, Handler handler) {
+    return register(handlers.jobs, name, handler);
+  }
+
+  /** As above; what a job submitted by this app does not set comes from {@code defaults}. */
+  public Baton job(NewJob defaults, Handler handler) {
+    job(defaults.spec().getName(), handler);
+    handlers.jobDefaults.put(defaults.spec().getName(), defaults.spec());
+    return this;
+  }
+
   /** Registers what is done before the first run of a term of the group {@code default}. */
   public Baton onBecomeLeader(Hooks.Become hook) {
     return onBecomeLeader(DEFAULT_GROUP, hook);
@@ -81,6 +107,11 @@ public final class Baton implements AutoCloseable {
   /** The sidecar's services, while the app is attached or served. */
   public Sidecar sidecar() {
     return required().sidecar();
+  }
+
+  /** The jobs of the cluster, while the app is attached or served. */
+  public Jobs jobs() {
+    return sidecar().jobs();
   }
 
   /** Where the app is served, with the port that was chosen for 0; empty if it is attached. */
@@ -201,7 +232,7 @@ public final class Baton implements AutoCloseable {
     if (running != null) {
       throw new IllegalStateException("this app was started already");
     }
-    Sidecar sidecar = Sidecar.connect(options);
+    Sidecar sidecar = Sidecar.connect(options, handlers::withDefaults);
     Threads threads = Threads.start();
     Leading leading = new Leading(sidecar, hooks, Clock.SYSTEM, threads, watchesTrust);
     AppCalls calls = new AppCalls(sidecar, leading, handlers, threads, options.hidesErrors());

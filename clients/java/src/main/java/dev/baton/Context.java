@@ -4,6 +4,7 @@ import com.google.protobuf.ByteString;
 import dev.baton.v1.Checkpoint;
 import dev.baton.v1.ExecuteRequest;
 import dev.baton.v1.ExecutionMetadata;
+import dev.baton.v1.JobPriority;
 import dev.baton.v1.RunKind;
 import dev.baton.v1.RunRef;
 import dev.baton.v1.RunsCheckpointRequest;
@@ -52,7 +53,7 @@ public final class Context {
     }
   }
 
-  /** Of the schedule or singleton. */
+  /** Of the schedule, singleton or job. */
   public String name() {
     return request.getName();
   }
@@ -72,7 +73,7 @@ public final class Context {
     return request.getAttempt();
   }
 
-  /** The fencing token of the term. */
+  /** The fencing token of the term; of a job, that of the worker. */
   public long epoch() {
     return cluster.epoch();
   }
@@ -97,6 +98,41 @@ public final class Context {
   /** What is remembered of earlier runs. */
   public ExecutionMetadata metadata() {
     return request.getMetadata();
+  }
+
+  /** The key of a job; empty: it has none. */
+  public String key() {
+    return request.getJob().getKey();
+  }
+
+  /** The queue of a job. */
+  public String queue() {
+    return request.getJob().getQueue();
+  }
+
+  /** How much a job weighs against others. */
+  public JobPriority priority() {
+    return request.getJob().getPriority();
+  }
+
+  /** The labels that a job was submitted with. */
+  public Map<String, String> labels() {
+    return request.getJob().getLabelsMap();
+  }
+
+  /** The batch of a job; empty: it belongs to none. */
+  public String batch() {
+    return request.getJob().getBatch();
+  }
+
+  /** When a job was submitted. */
+  public Instant submittedAt() {
+    return Times.instant(request.getJob().getSubmittedAt());
+  }
+
+  /** How often a job was taken back from a pod that died or lost its lease. */
+  public int rescues() {
+    return request.getJob().getRescues();
   }
 
   /** Where this call comes from. */
@@ -148,7 +184,7 @@ public final class Context {
   public void putState(Object value) {
     StatePutRequest put =
         StatePutRequest.newBuilder()
-            .setKey(cluster.entityType() + "-state:" + cluster.entityId())
+            .setKey(stateKey())
             .setValue(Json.toBytes(value))
             .setRun(runRef())
             .setRequestId(UUID.randomUUID().toString())
@@ -230,12 +266,12 @@ public final class Context {
     return work.isStopped();
   }
 
-  /** Whether the leader is handing over: begin nothing new. */
+  /** Whether the leader is handing over, or the app of a job is stopping: begin nothing new. */
   public boolean isDraining() {
     return draining.getCount() == 0;
   }
 
-  /** Waits at most so long for a hand-over to begin; whether it has. */
+  /** Waits at most so long for that to begin; whether it has. */
   public boolean awaitDraining(Duration time) throws InterruptedException {
     return draining.await(time.toNanos(), TimeUnit.NANOSECONDS);
   }
@@ -247,6 +283,12 @@ public final class Context {
         .setAttempt(attempt())
         .setEpoch(epoch())
         .build();
+  }
+
+  /** Of a job, its name belongs to the key: other jobs may have the same one. */
+  private String stateKey() {
+    String owner = kind() == RunKind.RUN_KIND_JOB ? name() + "/" + key() : cluster.entityId();
+    return cluster.entityType() + "-state:" + owner;
   }
 
   private void heartbeat(RunsHeartbeatRequest.Builder heartbeat) {

@@ -3,12 +3,13 @@ package dev.baton;
 import dev.baton.v1.ExecuteResponse;
 import dev.baton.v1.Failed;
 import dev.baton.v1.Skipped;
+import dev.baton.v1.Snoozed;
 import java.time.Duration;
+import java.time.Instant;
 
 /** How a run ends other than by success; thrown by handlers, or by what they call. */
 public abstract sealed class Ending extends RuntimeException {
   private static final long serialVersionUID = 1L;
-  private static final int CODE_MAX = 255;
 
   private Ending(String message) {
     super(message == null ? "" : message); // as getMessage() of many an exception is
@@ -92,23 +93,31 @@ public abstract sealed class Ending extends RuntimeException {
     }
   }
 
-  /**
-   * The answer for anything that a handler threw: its type and its text, or its type only if the
-   * text of errors may hold secrets. The whole of it is in the app's own log.
-   */
-  static ExecuteResponse response(Throwable thrown, boolean hidesText) {
-    if (thrown instanceof Ending ending) {
-      return ending.response();
+  /** Only of a job: deliver it again later. It uses no retry, and no slot meanwhile. */
+  public static final class Snooze extends Ending {
+    private final transient Snoozed.Builder snoozed = Snoozed.newBuilder();
+
+    /** After this time has passed. */
+    public Snooze(Duration after) {
+      super("snoozed for " + after);
+      snoozed.setAfter(Times.message(after));
     }
-    String simple = thrown.getClass().getSimpleName();
-    String name = simple.isEmpty() ? thrown.getClass().getName() : simple; // an anonymous class
-    String text = hidesText ? null : thrown.getMessage();
-    String message = hidesText ? "unhandled " + name : text == null ? name : name + ": " + text;
-    Failed.Builder failed =
-        Failed.newBuilder()
-            .setMessage(Text.cut(message, Text.MESSAGE_MAX))
-            .setCode(Text.cut(name, CODE_MAX))
-            .setRetryable(true);
-    return ExecuteResponse.newBuilder().setFailed(failed).build();
+
+    /** At this time. */
+    public Snooze(Instant until) {
+      super("snoozed until " + until);
+      snoozed.setAt(Times.message(until));
+    }
+
+    /** The new owned state of a job with a key. */
+    public Snooze state(Object state) {
+      snoozed.setState(Json.toBytes(state));
+      return this;
+    }
+
+    @Override
+    ExecuteResponse response() {
+      return ExecuteResponse.newBuilder().setSnoozed(snoozed).build();
+    }
   }
 }

@@ -15,6 +15,10 @@ record HelloMessage(Handlers handlers, Options options) {
         .addAllSingletons(handlers.singletons.keySet())
         .addAllSchedules(handlers.schedules.keySet())
         .addAllJobs(handlers.jobs.keySet())
+        .addAllDeclaredSchedules(
+            handlers.declaredSchedules.stream().map(ScheduleDefinition::message).toList())
+        .addAllDeclaredSingletons(
+            handlers.declaredSingletons.stream().map(SingletonDefinition::message).toList())
         .setRevision(options.revision())
         .build();
   }

@@ -92,9 +92,12 @@ final class Term {
     return !over && trustLeft() > 0 && attempts.add(attempt);
   }
 
-  /** The hook that opens the term is about to run. */
-  void opens(Stoppable running) {
+  /** The hook that opens the term is about to run; it is stopped if the term is over already. */
+  synchronized void opens(Stoppable running) {
     hook = running;
+    if (over) {
+      running.stop();
+    }
   }
 
   /** Stops every attempt, and the hook that opens the term if it still runs. */

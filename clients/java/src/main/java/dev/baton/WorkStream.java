@@ -85,6 +85,7 @@ final class WorkStream implements ClientResponseObserver<AttachRequest, AttachRe
     long readAt = app.leading.clock.earliest();
     if (message.hasWelcome()) {
       writer.limit(message.getWelcome());
+      app.sidecar.isOf(message.getWelcome().getCluster());
       welcomed.complete(message.getWelcome());
     }
     message.getLeadershipList().forEach(change -> change(change, readAt));

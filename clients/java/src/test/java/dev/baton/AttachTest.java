@@ -27,6 +27,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
 
 /** What is special about a stream; AttachedLeadingTest and its siblings have what is the same. */
 @Timeout(240)
@@ -354,6 +355,22 @@ class AttachTest {
       sidecar.lead(); // the newest session
       assertTrue(sibling.isLeader());
       assertFalse(app.isLeader());
+    }
+  }
+
+  /** G12: the token of the API is sent with the stream, which may go through a socket file. */
+  @Test
+  void theStreamCarriesTheTokenThroughASocketFile(@TempDir Path directory) throws Exception {
+    Path token = Files.writeString(directory.resolve("token"), "secret\n");
+    String socket = "unix://" + directory.resolve("api.sock");
+    try (FakeSidecar guarded = new FakeSidecar(socket, "secret")) {
+      app.attach(guarded.attachOptions().withApiTokenFile(token));
+      assertTrue(guarded.stream.session().ping(1).get());
+      Files.writeString(token, "wrong-now");
+      guarded.stream.session().end(Status.UNAVAILABLE);
+      int before = guarded.calls.size();
+      eventually(() -> guarded.calls.size() > before);
+      assertEquals(1, guarded.stream.sessions.size());
     }
   }
 

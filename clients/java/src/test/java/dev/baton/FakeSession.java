@@ -59,7 +59,7 @@ final class FakeSession implements FakePeer, StreamObserver<AttachRequest> {
     responses.request(1);
   }
 
-  /** While true, no more messages of the app are read. */
+  /** While true, one more message of the app is read, and then none. */
   volatile boolean deaf;
 
   synchronized void send(AttachResponse message) {
@@ -83,6 +83,7 @@ final class FakeSession implements FakePeer, StreamObserver<AttachRequest> {
 
   @Override
   public void onNext(AttachRequest message) {
+    boolean readsOn = !deaf; // before anybody is told of this message, and may change it
     received.add(message);
     if (message.hasHello()) {
       hello = message.getHello();
@@ -97,7 +98,7 @@ final class FakeSession implements FakePeer, StreamObserver<AttachRequest> {
     message
         .getAnswersList()
         .forEach(it -> complete(new Key("run", "", it.getRunId(), it.getAttempt()), it));
-    if (!deaf) {
+    if (readsOn) {
       responses.request(1);
     }
   }

@@ -49,6 +49,8 @@ final class FakeSidecar implements AutoCloseable {
   final FakeRuns runs = new FakeRuns(this);
   final FakeServices services = new FakeServices(this);
   final FakeStream stream = new FakeStream(this);
+  final FakeJobs jobs = new FakeJobs(this);
+  final FakeJobsService jobsService = new FakeJobsService(jobs);
   final List<Metadata> calls = new CopyOnWriteArrayList<>();
   final List<String> methods = new CopyOnWriteArrayList<>();
   private final Map<String, Lead> leads = new ConcurrentHashMap<>();
@@ -78,6 +80,7 @@ final class FakeSidecar implements AutoCloseable {
             .addService(services.schedules)
             .addService(services.singletons)
             .addService(stream)
+            .addService(jobsService)
             .build()
             .start();
     served = Transport.served(address, server);
@@ -251,10 +254,10 @@ final class FakeSidecar implements AutoCloseable {
   boolean isLive(RunRef ref) {
     FakeRuns.Record run = runs.get(ref.getRunId());
     Lead lead = leads.get("default");
+    long epoch = jobs.all.containsKey(ref.getRunId()) ? FakeJobs.WORKER : -1;
     return run != null
         && run.attempt() == ref.getAttempt()
-        && lead != null
-        && lead.epoch() == ref.getEpoch();
+        && ref.getEpoch() == (epoch < 0 && lead != null ? lead.epoch() : epoch);
   }
 
   static dev.baton.v1.ClusterContext context(String group, long epoch, boolean leads) {

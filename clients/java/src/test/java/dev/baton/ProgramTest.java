@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
 import com.google.protobuf.ByteString;
+import dev.baton.v1.JobSpec;
 import io.grpc.StatusRuntimeException;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -54,20 +55,21 @@ class ProgramTest {
     /** Serves until told to end. */
     public static void main(String[] args) throws Exception {
       Baton app = new Baton();
-      app.schedule(
-          "slow",
-          context -> {
-            context.heartbeat(0.0, "begun");
-            context.awaitDraining(Duration.ofMinutes(1));
-            Thread.sleep(200);
-            return Result.of("finished");
-          });
+      app.schedule("slow", Slow::untilDraining);
+      app.job("slow", Slow::untilDraining);
       app.onLoseLeadership((it, reason) -> System.out.println("lost " + reason));
       Options options =
           Options.fromEnvironment()
               .withApiAddress(args[1])
               .withDrainTime(Duration.ofMillis(Math.round(1000 * Double.parseDouble(args[2]))));
       app.run(args[0].isEmpty() ? options : options.withAppAddress(args[0]));
+    }
+
+    private static Result untilDraining(Context context) throws InterruptedException {
+      context.heartbeat(0.0, "begun");
+      context.awaitDraining(Duration.ofMinutes(1));
+      Thread.sleep(200);
+      return Result.of("finished");
     }
   }
 
@@ -122,10 +124,14 @@ class ProgramTest {
     FakeSession session = sidecar.stream.session();
     var run = CompletableFuture.supplyAsync(() -> sidecar.execute("slow", null));
     eventually(() -> sidecar.runs.get(1) != null && "begun".equals(sidecar.runs.get(1).message()));
+    long job = sidecar.jobs.submit(JobSpec.newBuilder().setName("slow").build()).getJobId();
+    sidecar.jobs.start();
+    eventually(() -> "begun".equals(sidecar.runs.get(job).message()));
     signal("TERM");
     assertEquals("\"finished\"", run.get().getSucceeded().getResult().toStringUtf8());
     assertEquals("lost LOSS_REASON_RESIGNED\n", ended());
     session.ended.get();
+    assertEquals("\"finished\"", sidecar.jobs.job(job).getResult().toStringUtf8());
     assertTrue(session.received.stream().anyMatch(it -> it.hasCapacity() && it.getCapacity() == 0));
     assertEquals(1, sidecar.stream.sessions.size());
   }
