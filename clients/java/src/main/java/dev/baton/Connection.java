@@ -1,6 +1,8 @@
 package dev.baton;
 
 import com.google.protobuf.Message;
+import dev.baton.v1.AppStreamGrpc;
+import dev.baton.v1.AttachResponse;
 import io.grpc.CallOptions;
 import io.grpc.Channel;
 import io.grpc.ClientCall;
@@ -13,9 +15,12 @@ import io.grpc.MethodDescriptor;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import io.grpc.stub.ClientCalls;
+import io.grpc.stub.StreamObserver;
 import java.time.Duration;
 import java.util.Iterator;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
+import java.util.function.LongFunction;
 
 /**
  * The way to the sidecar: one channel, its token, deadlines and repeated questions.
@@ -46,19 +51,29 @@ final class Connection {
 
   /** As above, within a time of its own. */
   <Q extends Message, R> R ask(MethodDescriptor<Q, R> method, Q request, Duration time) {
+    return repeated(
+        time,
+        nanos -> once(method, request, nanos),
+        () -> {
+          comeBackQuickly();
+          return true;
+        });
+  }
+
+  /** Repeats a call, which gets the nanoseconds left, while it is UNAVAILABLE and may go on. */
+  static <R> R repeated(Duration time, LongFunction<R> call, BooleanSupplier mayGoOn) {
     long deadline = System.nanoTime() + time.toNanos();
     Backoff backoff = Backoff.ofCalls();
     while (true) {
       try {
-        return once(method, request, deadline - System.nanoTime());
+        return call.apply(deadline - System.nanoTime());
       } catch (BatonException error) {
         Duration pause = longer(backoff.next(), error.retryAfter().orElse(Duration.ZERO));
         boolean away = error.code().orElse(null) == Status.Code.UNAVAILABLE;
         boolean inTime = System.nanoTime() + pause.toNanos() < deadline;
-        if (!away || !inTime || !Backoff.slept(pause)) {
+        if (!away || !inTime || !mayGoOn.getAsBoolean() || !Backoff.slept(pause)) {
           throw error;
         }
-        comeBackQuickly();
       }
     }
   }
@@ -72,6 +87,12 @@ final class Connection {
   <Q extends Message, R> Iterator<R> stream(MethodDescriptor<Q, R> method, Q request) {
     comeBackQuickly();
     return ClientCalls.blockingServerStreamingCall(channel, method, CallOptions.DEFAULT, request);
+  }
+
+  /** Opens the stream over which an app receives its work. */
+  void attach(StreamObserver<AttachResponse> receiver) {
+    comeBackQuickly();
+    AppStreamGrpc.newStub(channel).attach(receiver);
   }
 
   void close() {

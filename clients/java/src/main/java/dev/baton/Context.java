@@ -4,10 +4,10 @@ import com.google.protobuf.ByteString;
 import dev.baton.v1.Checkpoint;
 import dev.baton.v1.ExecuteRequest;
 import dev.baton.v1.ExecutionMetadata;
+import dev.baton.v1.JobPriority;
 import dev.baton.v1.RunKind;
 import dev.baton.v1.RunRef;
 import dev.baton.v1.RunsCheckpointRequest;
-import dev.baton.v1.RunsGrpc;
 import dev.baton.v1.RunsHeartbeatRequest;
 import dev.baton.v1.StateGrpc;
 import dev.baton.v1.StatePutRequest;
@@ -19,6 +19,7 @@ import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -31,18 +32,20 @@ import java.util.concurrent.TimeUnit;
 public final class Context {
   private final ExecuteRequest request;
   private final ClusterContext cluster;
-  private final Term term;
+  private final CountDownLatch draining;
   private final Sidecar sidecar;
+  private final RunCalls calls;
   private final Stoppable work;
   private final Map<String, ByteString> stored = new ConcurrentHashMap<>();
   private final Set<String> begun = ConcurrentHashMap.newKeySet();
   private volatile ByteString state;
 
-  Context(ExecuteRequest request, Term term, Sidecar sidecar, Stoppable work) {
-    this.request = request;
-    this.cluster = ClusterContext.of(request.getContext());
-    this.term = term;
-    this.sidecar = sidecar;
+  Context(Delivery delivery, CountDownLatch draining, Stoppable work) {
+    this.request = delivery.request();
+    this.cluster = delivery.scope().context();
+    this.sidecar = delivery.scope().sidecar();
+    this.calls = delivery.calls();
+    this.draining = draining;
     this.work = work;
     this.state = request.getState();
     for (Checkpoint checkpoint : request.getCheckpointsList()) {
@@ -50,7 +53,7 @@ public final class Context {
     }
   }
 
-  /** Of the schedule or singleton. */
+  /** Of the schedule, singleton or job. */
   public String name() {
     return request.getName();
   }
@@ -70,7 +73,7 @@ public final class Context {
     return request.getAttempt();
   }
 
-  /** The fencing token of the term. */
+  /** The fencing token of the term; of a job, that of the worker. */
   public long epoch() {
     return cluster.epoch();
   }
@@ -95,6 +98,41 @@ public final class Context {
   /** What is remembered of earlier runs. */
   public ExecutionMetadata metadata() {
     return request.getMetadata();
+  }
+
+  /** The key of a job; empty: it has none. */
+  public String key() {
+    return request.getJob().getKey();
+  }
+
+  /** The queue of a job. */
+  public String queue() {
+    return request.getJob().getQueue();
+  }
+
+  /** How much a job weighs against others. */
+  public JobPriority priority() {
+    return request.getJob().getPriority();
+  }
+
+  /** The labels that a job was submitted with. */
+  public Map<String, String> labels() {
+    return request.getJob().getLabelsMap();
+  }
+
+  /** The batch of a job; empty: it belongs to none. */
+  public String batch() {
+    return request.getJob().getBatch();
+  }
+
+  /** When a job was submitted. */
+  public Instant submittedAt() {
+    return Times.instant(request.getJob().getSubmittedAt());
+  }
+
+  /** How often a job was taken back from a pod that died or lost its lease. */
+  public int rescues() {
+    return request.getJob().getRescues();
   }
 
   /** Where this call comes from. */
@@ -146,7 +184,7 @@ public final class Context {
   public void putState(Object value) {
     StatePutRequest put =
         StatePutRequest.newBuilder()
-            .setKey(cluster.entityType() + "-state:" + cluster.entityId())
+            .setKey(stateKey())
             .setValue(Json.toBytes(value))
             .setRun(runRef())
             .setRequestId(UUID.randomUUID().toString())
@@ -174,7 +212,7 @@ public final class Context {
               .setStep(name)
               .setValue(value)
               .build();
-      sidecar.connection().ask(RunsGrpc.getCheckpointMethod(), checkpoint);
+      calls.checkpoint(checkpoint);
       stored.put(name, value);
     }
     return Json.fromStored(value, type);
@@ -228,14 +266,14 @@ public final class Context {
     return work.isStopped();
   }
 
-  /** Whether the leader is handing over: begin nothing new. */
+  /** Whether the leader is handing over, or the app of a job is stopping: begin nothing new. */
   public boolean isDraining() {
-    return term.draining.getCount() == 0;
+    return draining.getCount() == 0;
   }
 
-  /** Waits at most so long for a hand-over to begin; whether it has. */
+  /** Waits at most so long for that to begin; whether it has. */
   public boolean awaitDraining(Duration time) throws InterruptedException {
-    return term.draining.await(time.toNanos(), TimeUnit.NANOSECONDS);
+    return draining.await(time.toNanos(), TimeUnit.NANOSECONDS);
   }
 
   /** Names this attempt, for calls that must fail once it is over. */
@@ -247,8 +285,13 @@ public final class Context {
         .build();
   }
 
+  /** Of a job, its name belongs to the key: other jobs may have the same one. */
+  private String stateKey() {
+    String owner = kind() == RunKind.RUN_KIND_JOB ? name() + "/" + key() : cluster.entityId();
+    return cluster.entityType() + "-state:" + owner;
+  }
+
   private void heartbeat(RunsHeartbeatRequest.Builder heartbeat) {
-    heartbeat.setRun(runRef());
-    sidecar.connection().ask(RunsGrpc.getHeartbeatMethod(), heartbeat.build());
+    calls.heartbeat(heartbeat.setRun(runRef()).build());
   }
 }

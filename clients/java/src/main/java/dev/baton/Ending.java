@@ -3,12 +3,13 @@ package dev.baton;
 import dev.baton.v1.ExecuteResponse;
 import dev.baton.v1.Failed;
 import dev.baton.v1.Skipped;
+import dev.baton.v1.Snoozed;
 import java.time.Duration;
+import java.time.Instant;
 
 /** How a run ends other than by success; thrown by handlers, or by what they call. */
 public abstract sealed class Ending extends RuntimeException {
   private static final long serialVersionUID = 1L;
-  private static final int CODE_MAX = 255;
 
   private Ending(String message) {
     super(message == null ? "" : message); // as getMessage() of many an exception is
@@ -92,18 +93,31 @@ public abstract sealed class Ending extends RuntimeException {
     }
   }
 
-  /**
-   * The answer for anything that a handler threw. The text of an unexpected one may hold secrets,
-   * so only its type is told; the whole of it is in the app's own log.
-   */
-  static ExecuteResponse response(Throwable thrown) {
-    if (thrown instanceof Ending ending) {
-      return ending.response();
+  /** Only of a job: deliver it again later. It uses no retry, and no slot meanwhile. */
+  public static final class Snooze extends Ending {
+    private final transient Snoozed.Builder snoozed = Snoozed.newBuilder();
+
+    /** After this time has passed. */
+    public Snooze(Duration after) {
+      super("snoozed for " + after);
+      snoozed.setAfter(Times.message(after));
     }
-    String name = thrown.getClass().getSimpleName();
-    String code = name.substring(0, Math.min(name.length(), CODE_MAX));
-    Failed.Builder failed =
-        Failed.newBuilder().setMessage("unhandled " + name).setCode(code).setRetryable(true);
-    return ExecuteResponse.newBuilder().setFailed(failed).build();
+
+    /** At this time. */
+    public Snooze(Instant until) {
+      super("snoozed until " + until);
+      snoozed.setAt(Times.message(until));
+    }
+
+    /** The new owned state of a job with a key. */
+    public Snooze state(Object state) {
+      snoozed.setState(Json.toBytes(state));
+      return this;
+    }
+
+    @Override
+    ExecuteResponse response() {
+      return ExecuteResponse.newBuilder().setSnoozed(snoozed).build();
+    }
   }
 }

@@ -12,8 +12,6 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.locks.ReentrantLock;
@@ -22,9 +20,9 @@ import java.util.concurrent.locks.ReentrantLock;
  * A term from its beginning to its end: hooks, watch, attempts, and their cancellation.
  *
  * <p>Guarantees: the become hook of a term begins only when everything of the term before has
- * ended; what runs in a term is told to stop as soon as the term ends or its trust has run out; and
- * what {@link #lose} gives is completed only when all of it has stopped, because that lets the
- * successor begin.
+ * ended; what runs in a term is told to stop as soon as the term ends, which it does by itself when
+ * its trust has run out; and what {@link #lose} gives is completed only when all of it has stopped,
+ * because that lets the successor begin.
  */
 final class Leading {
   private static final System.Logger LOG = System.getLogger("baton");
@@ -35,11 +33,10 @@ final class Leading {
   final Clock clock;
   private final Sidecar sidecar;
   private final Hooks hooks;
-  private final ExecutorService threads;
-  private final ScheduledExecutorService timer;
+  private final Threads threads;
+  private final TrustWatch watch; // null: the stream renews trust
   private final Map<String, ReentrantLock> locks = new ConcurrentHashMap<>();
   private final Map<String, CompletableFuture<Boolean>> endings = new ConcurrentHashMap<>();
-  private final Map<Term, Watch<Leader>> watches = new ConcurrentHashMap<>();
   private final Set<Term> live = new HashSet<>(); // open, or being ended; guarded by itself
   private volatile boolean stopping;
 
@@ -47,13 +44,13 @@ final class Leading {
       Sidecar sidecar,
       Hooks hooks,
       Clock clock,
-      ExecutorService threads,
-      ScheduledExecutorService timer) {
+      Threads threads,
+      boolean watchesTrust) {
     this.sidecar = sidecar;
     this.hooks = hooks;
     this.clock = clock;
     this.threads = threads;
-    this.timer = timer;
+    watch = watchesTrust ? new TrustWatch(sidecar, clock, threads.handlers()) : null;
     terms = new Terms(clock);
   }
 
@@ -71,8 +68,8 @@ final class Leading {
     return terms.get(group).filter(term -> term.epoch == epoch && term.trustLeft() > 0);
   }
 
-  /** Opens the term, unless it is old news; returns when the hook is through. */
-  void become(ClusterContext context, Long trustedUntil) throws Exception {
+  /** Opens the term, unless it is old news; returns when the hook, run by `opening`, is through. */
+  void become(ClusterContext context, Long trustedUntil, Stoppable opening) throws Exception {
     String group = context.group();
     if (!terms.isNews(group, context.epoch())) {
       return;
@@ -88,7 +85,7 @@ final class Leading {
         term.ifPresent(opened -> endings.remove(group));
       }
       if (term.isPresent()) {
-        takeUp(term.get());
+        takeUp(term.get(), opening);
       }
     } finally {
       lock.unlock();
@@ -144,11 +141,14 @@ final class Leading {
     }
   }
 
-  private void takeUp(Term term) throws Exception {
+  private void takeUp(Term term, Stoppable opening) throws Exception {
     synchronized (live) {
       live.add(term);
     }
-    threads.execute(() -> watch(term));
+    if (watch != null) {
+      watch.open(term);
+    }
+    term.opens(opening);
     enforce(term, false);
     LOG.log(Level.INFO, () -> "leading " + describe(term));
     try {
@@ -166,20 +166,20 @@ final class Leading {
   private CompletableFuture<Boolean> ending(
       Term term, ClusterContext context, LossReason reason) {
     closeWatch(term);
-    term.stopAttempts();
+    term.stopWork();
     LOG.log(Level.INFO, () -> "no longer leading " + describe(term) + ": " + reason);
     ClusterContext lost = context.lost(term.epoch);
     Cluster.Scope scope = new Cluster.Scope(lost, sidecar, Cluster.traceparent());
     return CompletableFuture.supplyAsync(
         () -> end(term, lost, reason),
-        task -> threads.execute(() -> Cluster.within(scope, task)));
+        task -> threads.handlers().execute(() -> Cluster.within(scope, task)));
   }
 
   private boolean end(Term term, ClusterContext context, LossReason reason) {
     ReentrantLock lock = lock(term.group);
     lock.lock(); // a become hook may still be unwinding
     try {
-      term.awaitAttempts();
+      term.attempts.await();
       Hooks.Lose hook = hooks.lose.get(term.group);
       if (hook != null) {
         hook.lost(context, reason);
@@ -197,50 +197,43 @@ final class Leading {
     }
   }
 
-  /** Renews trust for as long as the term is open; a broken stream is opened again. */
-  private void watch(Term term) {
-    Backoff backoff = new Backoff(Duration.ofMillis(100), Duration.ofSeconds(1));
-    Level level = Level.WARNING;
-    while (!term.isClosed()) {
-      try (Watch<Leader> watch = sidecar.leadership().watch(term.group)) {
-        watches.put(term, watch);
-        while (!term.isClosed() && watch.hasNext()) {
-          long readAt = clock.earliest();
-          term.hear(watch.next(), readAt);
-          backoff.reset();
-          level = Level.WARNING;
-        }
-      } catch (BatonException error) {
-        LOG.log(level, "watching {0}: {1}: {2}", term.group, error.reason(), error.getMessage());
-        level = Level.DEBUG; // once is enough until it works again
-        if (!term.isClosed() && !Backoff.slept(backoff.next())) {
-          break;
-        }
-      }
-    }
-    watches.remove(term);
-  }
-
   private void closeWatch(Term term) {
-    Watch<Leader> watch = watches.get(term);
     if (watch != null) {
-      watch.close();
+      watch.close(term);
     }
   }
 
   /**
-   * Stops what still runs when trust was not renewed in time. It must be found out twice: a process
+   * Ends the term when its trust was not renewed in time. It must be found out twice: a process
    * that was frozen finds the timer before the renewal that waits in the socket.
    */
   private void enforce(Term term, boolean ranOutBefore) {
     long left = term.trustLeft();
     boolean ranOut = left <= 0;
-    if (ranOut && ranOutBefore && term.stopAttempts() > 0) {
-      LOG.log(Level.WARNING, () -> "trust has run out in " + describe(term));
+    if (ranOut && ranOutBefore && !term.isClosed()) {
+      expire(term);
     }
-    if (!term.isClosed() && !timer.isShutdown()) {
+    if (!term.isClosed() && !threads.timer().isShutdown()) {
       long pause = Math.min(Math.max(left, CHECK_MIN_NANOS), CHECK_MAX_NANOS);
-      timer.schedule(() -> enforce(term, ranOut), pause, TimeUnit.NANOSECONDS);
+      threads.timer().schedule(() -> enforce(term, ranOut), pause, TimeUnit.NANOSECONDS);
+    }
+  }
+
+  private void expire(Term term) {
+    LOG.log(Level.WARNING, () -> "trust was not renewed in time in " + describe(term));
+    lose(term.context, LossReason.LOSS_REASON_LEASE_LOST, term.epoch);
+    threads.handlers().execute(() -> resignIfStillLed(term));
+  }
+
+  /** A sidecar that did renew the trust, of an app that stood still, must not wait for this app. */
+  private void resignIfStillLed(Term term) {
+    try {
+      Leader leader = sidecar.leadership().get(term.group);
+      if (leader.getIsLeader() && leader.getEpoch() == term.epoch) {
+        sidecar.leadership().resign(term.group);
+      }
+    } catch (BatonException error) { // frozen or gone: its lease ends too
+      LOG.log(Level.DEBUG, "resigning {0}: {1}", term.group, error.getMessage());
     }
   }
 

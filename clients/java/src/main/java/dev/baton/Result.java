@@ -1,16 +1,26 @@
 package dev.baton;
 
-import dev.baton.v1.ExecuteResponse;
-import dev.baton.v1.Succeeded;
+import java.util.List;
 
 /**
  * A success.
  *
  * @param value kept with the run: bytes, or anything as JSON; null: nothing
  * @param state the new owned state, committed together with the outcome; null: as it is
+ * @param jobs submitted together with the outcome, at most 100
  */
-public record Result(Object value, Object state) {
+public record Result(Object value, Object state, List<NewJob> jobs) {
   private static final Result DONE = new Result(null, null);
+
+  /** Keeps its own copy of the jobs. */
+  public Result {
+    jobs = List.copyOf(jobs);
+  }
+
+  /** Without follow-up jobs. */
+  public Result(Object value, Object state) {
+    this(value, state, List.of());
+  }
 
   /** Succeeded, with nothing to keep. */
   public static Result done() {
@@ -24,19 +34,16 @@ public record Result(Object value, Object state) {
 
   /** The same, and the owned state becomes this in the same transaction. */
   public Result withState(Object newState) {
-    return new Result(value, newState);
+    return new Result(value, newState, jobs);
   }
 
-  /** The answer for what a handler returned. */
-  static ExecuteResponse response(Result returned) {
-    Result result = returned == null ? DONE : returned;
-    Succeeded.Builder succeeded = Succeeded.newBuilder();
-    if (result.value() != null) {
-      succeeded.setResult(Json.toBytes(result.value()));
-    }
-    if (result.state() != null) {
-      succeeded.setState(Json.toBytes(result.state()));
-    }
-    return ExecuteResponse.newBuilder().setSucceeded(succeeded).build();
+  /** The same, and these jobs are submitted in the same transaction. */
+  public Result withJobs(NewJob... followUps) {
+    return withJobs(List.of(followUps));
+  }
+
+  /** As above. */
+  public Result withJobs(List<NewJob> followUps) {
+    return new Result(value, state, followUps);
   }
 }

@@ -2,10 +2,8 @@ package dev.baton;
 
 import dev.baton.v1.Leader;
 import dev.baton.v1.OnBecomeLeaderRequest;
+import io.grpc.Status;
 import java.time.Duration;
-import java.util.HashSet;
-import java.util.Set;
-import java.util.concurrent.CountDownLatch;
 
 /**
  * One leadership of one group: until when it is trusted, and which attempts run in it.
@@ -18,12 +16,12 @@ final class Term {
   final ClusterContext context;
   final String group;
   final long epoch;
-  final CountDownLatch draining = new CountDownLatch(1);
+  final Attempts attempts = new Attempts();
   private final Clock clock;
-  private final Set<Attempt> attempts = new HashSet<>();
   private Long trustedUntil; // null: the sidecar said nothing about trust
   private boolean over;
   private boolean refused;
+  private volatile Stoppable hook;
 
   Term(ClusterContext context, Long trustedUntil, Clock clock) {
     this.context = context;
@@ -69,7 +67,7 @@ final class Term {
     Long end = trustEnd(trust.build(), readAt, clock);
     trustedUntil = end == null ? Long.valueOf(0) : end;
     if (leader.getDraining()) {
-      draining.countDown();
+      attempts.draining.countDown();
     }
   }
 
@@ -94,23 +92,22 @@ final class Term {
     return !over && trustLeft() > 0 && attempts.add(attempt);
   }
 
-  /** An attempt has ended. */
-  synchronized void ended(Attempt attempt) {
-    attempts.remove(attempt);
-    notifyAll();
-  }
-
-  /** Tells every attempt to stop; how many there were. */
-  synchronized int stopAttempts() {
-    attempts.forEach(Attempt::stop);
-    return attempts.size();
-  }
-
-  /** Waits until no attempt runs. */
-  synchronized void awaitAttempts() throws InterruptedException {
-    while (!attempts.isEmpty()) {
-      wait();
+  /** The hook that opens the term is about to run; it is stopped if the term is over already. */
+  synchronized void opens(Stoppable running) {
+    hook = running;
+    if (over) {
+      running.stop();
     }
+  }
+
+  /** Stops every attempt, and the hook that opens the term if it still runs. */
+  void stopWork() {
+    Stoppable running = hook;
+    if (running != null) {
+      running.stop();
+    }
+    String reason = "term " + Long.toUnsignedString(epoch) + " is over";
+    attempts.stop(Status.UNAVAILABLE.withDescription(reason));
   }
 
   private static long nanos(com.google.protobuf.Duration message) {

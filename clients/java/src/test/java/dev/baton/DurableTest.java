@@ -22,15 +22,15 @@ import org.junit.jupiter.api.Timeout;
 /** Steps and deferreds: what survives an attempt. */
 @Timeout(240)
 class DurableTest {
-  private final Baton app = new Baton();
+  final Baton app = new Baton();
   private final List<String> done = new CopyOnWriteArrayList<>();
-  private FakeSidecar sidecar;
+  FakeSidecar sidecar;
 
   /** What a step returns. */
   record Payment(int amount, String currency) {}
 
   @BeforeEach
-  void serve() throws IOException {
+  void connect() throws Exception {
     sidecar = FakeSidecar.beside(app);
   }
 

@@ -13,7 +13,6 @@ import dev.baton.v1.Failed;
 import io.grpc.Context.CancellableContext;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
-import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -29,15 +28,15 @@ import org.junit.jupiter.api.Timeout;
 /** What handlers are given, and what their answers become. */
 @Timeout(240)
 class ExecutingTest {
-  private final Baton app = new Baton();
+  final Baton app = new Baton();
   private final List<String> told = new CopyOnWriteArrayList<>();
-  private FakeSidecar sidecar;
+  FakeSidecar sidecar;
 
   /** A state. */
   record Count(int count, String unit) {}
 
   @BeforeEach
-  void serve() throws IOException {
+  void connect() throws Exception {
     sidecar = FakeSidecar.beside(app);
   }
 
@@ -92,7 +91,7 @@ class ExecutingTest {
     assertEquals("{\"count\":5,\"unit\":\"rows\"}", result("report", null));
   }
 
-  /** Returning and throwing become outcomes; no text of an unexpected error leaves the app. */
+  /** Returning and throwing become outcomes; an unexpected error tells its type and text. */
   @Test
   void answers() {
     app.schedule("nothing", context -> null);
@@ -104,7 +103,7 @@ class ExecutingTest {
     app.schedule("fail", context -> fail(new Ending.Fail("never").code("NO_STOCK")));
     app.schedule("silent skip", context -> fail(new Ending.Skip(null)));
     app.schedule("silent fail", context -> fail(new Ending.Fail(null)));
-    app.schedule("secret", context -> fail(new IllegalStateException("password=hunter2")));
+    app.schedule("bug", context -> fail(new IllegalStateException("no such table")));
     app.schedule("error", context -> fail(new StackOverflowError()));
     sidecar.lead();
     assertEquals(ByteString.EMPTY, sidecar.execute("nothing", null).getSucceeded().getResult());
@@ -120,10 +119,34 @@ class ExecutingTest {
     assertEquals("NO_STOCK", fail.getCode());
     assertTrue(sidecar.execute("silent skip", null).hasSkipped());
     assertFalse(sidecar.execute("silent fail", null).getFailed().getRetryable());
-    ExecuteResponse secret = sidecar.execute("secret", null);
-    assertEquals("unhandled IllegalStateException", secret.getFailed().getMessage());
-    assertFalse(secret.toString().contains("hunter2"));
+    Failed bug = sidecar.execute("bug", null).getFailed();
+    assertEquals("IllegalStateException: no such table", bug.getMessage());
+    assertEquals("IllegalStateException", bug.getCode());
     assertTrue(sidecar.execute("error", null).getFailed().getRetryable());
+  }
+
+  /** The limit of a message is in bytes; no half of a character is left. */
+  @Test
+  void theTextOfAnErrorIsCut() {
+    app.schedule("long", context -> fail(new IllegalStateException("ä".repeat(4096))));
+    sidecar.lead();
+    String message = sidecar.execute("long", null).getFailed().getMessage();
+    assertEquals("IllegalStateException: " + "ä".repeat((4096 - 23) / 2), message);
+  }
+
+  /** With errors hidden no text of an unexpected one leaves the app. */
+  @Test
+  void errorsCanBeHidden() throws Exception {
+    try (Baton discreet = new Baton();
+        FakeSidecar beside = new FakeSidecar()) {
+      discreet.schedule("secret", context -> fail(new IllegalStateException("password=hunter2")));
+      discreet.attach(beside.attachOptions().withHiddenErrors(true));
+      beside.stream.session();
+      beside.lead();
+      ExecuteResponse secret = beside.execute("secret", null);
+      assertEquals("unhandled IllegalStateException", secret.getFailed().getMessage());
+      assertFalse(secret.toString().contains("hunter2"));
+    }
   }
 
   private static Result fail(Throwable thrown) throws Exception {

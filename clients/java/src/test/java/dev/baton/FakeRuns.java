@@ -142,12 +142,17 @@ final class FakeRuns extends RunsGrpc.RunsImplBase {
     if (fenced(request.getRun(), answer)) {
       return;
     }
-    Record run = get(request.getRun().getRunId());
-    run.progress = request.getProgress();
-    run.message = request.getMessage();
-    if (holdsAt.isEmpty() || !holdsAt.equals(run.message)) {
+    if (beat(request.getRun(), request.getProgress(), request.getMessage())) {
       FakeSidecar.answer(answer, RunsHeartbeatResponse.getDefaultInstance());
     }
+  }
+
+  /** Notes a heartbeat; whether it is answered. */
+  boolean beat(RunRef ref, double progress, String message) {
+    Record run = get(ref.getRunId());
+    run.progress = progress;
+    run.message = message;
+    return holdsAt.isEmpty() || !holdsAt.equals(message);
   }
 
   @Override

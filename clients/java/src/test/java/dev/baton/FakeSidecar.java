@@ -48,7 +48,11 @@ final class FakeSidecar implements AutoCloseable {
   final FakeState state = new FakeState(this);
   final FakeRuns runs = new FakeRuns(this);
   final FakeServices services = new FakeServices(this);
+  final FakeStream stream = new FakeStream(this);
+  final FakeJobs jobs = new FakeJobs(this);
+  final FakeJobsService jobsService = new FakeJobsService(jobs);
   final List<Metadata> calls = new CopyOnWriteArrayList<>();
+  final List<String> methods = new CopyOnWriteArrayList<>();
   private final Map<String, Lead> leads = new ConcurrentHashMap<>();
   private final List<Watcher> watchers = new CopyOnWriteArrayList<>();
   private final AtomicLong epochs = new AtomicLong(100);
@@ -75,6 +79,8 @@ final class FakeSidecar implements AutoCloseable {
             .addService(services.ids)
             .addService(services.schedules)
             .addService(services.singletons)
+            .addService(stream)
+            .addService(jobsService)
             .build()
             .start();
     served = Transport.served(address, server);
@@ -101,8 +107,20 @@ final class FakeSidecar implements AutoCloseable {
     return fake;
   }
 
+  /** Attaches an app to a new sidecar. */
+  static FakeSidecar attached(Baton app) throws IOException, InterruptedException {
+    FakeSidecar fake = new FakeSidecar();
+    app.attach(fake.attachOptions());
+    fake.stream.session();
+    return fake;
+  }
+
   Options options() {
     return Options.from(Map.of("BATON_API_ADDRESS", address(), "BATON_APP_ADDRESS", "127.0.0.1:0"));
+  }
+
+  Options attachOptions() {
+    return Options.from(Map.of("BATON_API_ADDRESS", address()));
   }
 
   String address() {
@@ -118,7 +136,17 @@ final class FakeSidecar implements AutoCloseable {
     toApp.put(key, value);
   }
 
-  AppCallbackGrpc.AppCallbackBlockingStub app() {
+  String sent(Metadata.Key<String> key) {
+    return toApp.get(key);
+  }
+
+  /** The app: the process attached, else the one served. */
+  FakePeer app() {
+    FakeSession session = stream.newest();
+    return session == null ? new FakePeer.Called(this::stub) : session;
+  }
+
+  private AppCallbackGrpc.AppCallbackBlockingStub stub() {
     return AppCallbackGrpc.newBlockingStub(app)
         .withWaitForReady()
         .withDeadlineAfter(120, TimeUnit.SECONDS)
@@ -150,6 +178,14 @@ final class FakeSidecar implements AutoCloseable {
     long epoch = epochs.incrementAndGet();
     leads.put(group, new Lead(epoch, trust, false));
     return epoch;
+  }
+
+  /** Renews the trust of this term, unless it renews that of a later one. */
+  void renews(long epoch, Duration trust) {
+    leads.merge(
+        "default",
+        new Lead(epoch, trust, false),
+        (held, given) -> held.epoch() > given.epoch() ? held : given);
   }
 
   void lose() {
@@ -218,10 +254,10 @@ final class FakeSidecar implements AutoCloseable {
   boolean isLive(RunRef ref) {
     FakeRuns.Record run = runs.get(ref.getRunId());
     Lead lead = leads.get("default");
+    long epoch = jobs.all.containsKey(ref.getRunId()) ? FakeJobs.WORKER : -1;
     return run != null
         && run.attempt() == ref.getAttempt()
-        && lead != null
-        && lead.epoch() == ref.getEpoch();
+        && ref.getEpoch() == (epoch < 0 && lead != null ? lead.epoch() : epoch);
   }
 
   static dev.baton.v1.ClusterContext context(String group, long epoch, boolean leads) {
@@ -248,6 +284,7 @@ final class FakeSidecar implements AutoCloseable {
       for (Watcher watcher : watchers) {
         tell(watcher);
       }
+      stream.sessions.forEach(FakeSession::renew);
     }
   }
 
@@ -258,7 +295,7 @@ final class FakeSidecar implements AutoCloseable {
     }
   }
 
-  private Leader leader(String group) {
+  Leader leader(String group) {
     Lead lead = leads.get(group);
     Leader.Builder leader = Leader.newBuilder().setGroup(group);
     if (lead != null) {
@@ -332,6 +369,7 @@ final class FakeSidecar implements AutoCloseable {
     public <Q, R> ServerCall.Listener<Q> interceptCall(
         ServerCall<Q, R> call, Metadata headers, ServerCallHandler<Q, R> next) {
       calls.add(headers);
+      methods.add(call.getMethodDescriptor().getBareMethodName());
       if (apiToken == null || apiToken.equals(headers.get(Connection.TOKEN))) {
         return next.startCall(call, headers);
       }

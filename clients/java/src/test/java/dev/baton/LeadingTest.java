@@ -28,12 +28,12 @@ import org.junit.jupiter.api.Timeout;
 /** Hooks, epochs and the trust time. */
 @Timeout(240)
 class LeadingTest {
-  private final Baton app = new Baton();
-  private final List<String> told = new CopyOnWriteArrayList<>();
-  private FakeSidecar sidecar;
+  final Baton app = new Baton();
+  final List<String> told = new CopyOnWriteArrayList<>();
+  FakeSidecar sidecar;
 
   @BeforeEach
-  void serve() throws IOException {
+  void connect() throws Exception {
     sidecar = FakeSidecar.beside(app);
   }
 
@@ -43,7 +43,8 @@ class LeadingTest {
     sidecar.close();
   }
 
-  private void become(long epoch, double seconds) {
+  void become(long epoch, double seconds) {
+    sidecar.renews(epoch, Duration.ofMillis((long) (1000 * seconds)));
     sidecar
         .app()
         .onBecomeLeader(
@@ -53,7 +54,7 @@ class LeadingTest {
                 .build());
   }
 
-  private void lose(long epoch) {
+  void lose(long epoch) {
     sidecar
         .app()
         .onLoseLeadership(
@@ -63,7 +64,7 @@ class LeadingTest {
                 .build());
   }
 
-  private static Status.Code codeOf(Runnable call) {
+  static Status.Code codeOf(Runnable call) {
     return assertThrows(StatusRuntimeException.class, call::run).getStatus().getCode();
   }
 
@@ -189,9 +190,10 @@ class LeadingTest {
     assertEquals(List.of("become 7", "lose 7", "become 8"), told);
   }
 
-  /** G1: isLeader is never true past the trust time; what runs is stopped, no more begins. */
+  /** G1: without renewal the term ends by itself: runs are stopped, then its hook runs, once. */
   @Test
   void trustEndsWithoutRenewal() throws Exception {
+    app.onLoseLeadership((it, reason) -> told.add(reason + " " + it.epoch()));
     app.singleton(
         "coordinator",
         context -> {
@@ -204,7 +206,7 @@ class LeadingTest {
           return null;
         });
     sidecar.freeze();
-    sidecar.lead("default", Duration.ofSeconds(1));
+    long epoch = sidecar.lead("default", Duration.ofSeconds(1));
     long end = Clock.SYSTEM.latest() + 1_000_000_000L;
     CompletableFuture<Status.Code> answer =
         CompletableFuture.supplyAsync(
@@ -216,10 +218,13 @@ class LeadingTest {
       Thread.sleep(5);
     }
     assertEquals(Status.Code.UNAVAILABLE, answer.get());
-    assertEquals(List.of("begun", "stopped true"), told);
+    eventually(() -> told.size() == 3);
+    String lost = "LOSS_REASON_LEASE_LOST " + epoch;
+    assertEquals(List.of("begun", "stopped true", lost), told);
     Status.Code refused = codeOf(() -> sidecar.deliver(sidecar.singleton("coordinator")));
     assertEquals(Status.Code.UNAVAILABLE, refused);
-    assertEquals(2, told.size());
+    lose(epoch); // is answered, without the hook
+    assertEquals(3, told.size());
   }
 
   /** G1: neither an old term's Execute nor one of a term not yet known is begun. */
@@ -254,19 +259,6 @@ class LeadingTest {
     for (int i = 0; i < 8; i++) {
       assertFalse(app.isLeader());
       Thread.sleep(100);
-    }
-  }
-
-  /** G1: while the sidecar renews, the app leads beyond the trust it was first given. */
-  @Test
-  void trustIsRenewedByTheWatchEvenWhenItBreaks() throws Exception {
-    sidecar.lead("default", Duration.ofMillis(1500));
-    for (int i = 0; i < 30; i++) {
-      Thread.sleep(100);
-      assertTrue(app.isLeader());
-      if (i == 10) {
-        sidecar.breakWatches();
-      }
     }
   }
 
@@ -364,30 +356,5 @@ class LeadingTest {
     sidecar.drain("default");
     assertEquals("true", result.get());
     assertEquals(List.of("before false"), told);
-  }
-
-  /** The client reconnects by itself: an API that was away renews trust once it is back. */
-  @Test
-  void theWatchSurvivesASidecarThatComesLate() throws Exception {
-    String address;
-    try (FakeSidecar gone = new FakeSidecar()) {
-      address = gone.address();
-    }
-    try (Baton lonely = new Baton()) {
-      lonely.start(sidecar.options().withApiAddress(address));
-      Thread.sleep(100);
-      try (FakeSidecar caller = new FakeSidecar()) {
-        caller.callAppAt(lonely.address());
-        long epoch = caller.lead("default", Duration.ofMillis(600));
-        Thread.sleep(800);
-        assertFalse(lonely.isLeader());
-        try (FakeSidecar late = new FakeSidecar(address, null)) {
-          while (late.begin("default", Duration.ofSeconds(3)) != epoch) {
-            assertTrue(epoch < 200);
-          }
-          eventually(lonely::isLeader);
-        }
-      }
-    }
   }
 }

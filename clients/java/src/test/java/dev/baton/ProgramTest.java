@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
 import com.google.protobuf.ByteString;
+import dev.baton.v1.JobSpec;
 import io.grpc.StatusRuntimeException;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -47,31 +48,32 @@ class ProgramTest {
     sidecar.close();
   }
 
-  /** A main program; its arguments: address, sidecar, drain time in seconds. */
+  /** A main program; its arguments: address (empty: attached), sidecar, drain time in seconds. */
   public static final class Slow {
     private Slow() {}
 
     /** Serves until told to end. */
     public static void main(String[] args) throws Exception {
       Baton app = new Baton();
-      app.schedule(
-          "slow",
-          context -> {
-            context.heartbeat(0.0, "begun");
-            context.awaitDraining(Duration.ofMinutes(1));
-            Thread.sleep(200);
-            return Result.of("finished");
-          });
+      app.schedule("slow", Slow::untilDraining);
+      app.job("slow", Slow::untilDraining);
       app.onLoseLeadership((it, reason) -> System.out.println("lost " + reason));
-      app.run(
+      Options options =
           Options.fromEnvironment()
-              .withAppAddress(args[0])
               .withApiAddress(args[1])
-              .withDrainTime(Duration.ofMillis(Math.round(1000 * Double.parseDouble(args[2])))));
+              .withDrainTime(Duration.ofMillis(Math.round(1000 * Double.parseDouble(args[2]))));
+      app.run(args[0].isEmpty() ? options : options.withAppAddress(args[0]));
+    }
+
+    private static Result untilDraining(Context context) throws InterruptedException {
+      context.heartbeat(0.0, "begun");
+      context.awaitDraining(Duration.ofMinutes(1));
+      Thread.sleep(200);
+      return Result.of("finished");
     }
   }
 
-  private void start(String main, String... args) throws IOException {
+  private void start(String main, String... args) throws Exception {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.addAll(List.of("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"));
@@ -82,7 +84,11 @@ class ProgramTest {
     builder.environment().put("ORDERS_STEP_SECONDS", "0.1");
     builder.redirectError(directory.resolve("log").toFile());
     process = builder.start();
-    sidecar.callAppAt(address());
+    if (args[0].isEmpty()) {
+      sidecar.stream.session();
+    } else {
+      sidecar.callAppAt(address());
+    }
     sidecar.lead();
   }
 
@@ -109,6 +115,37 @@ class ProgramTest {
     signal("TERM");
     assertEquals("\"finished\"", run.get().getSucceeded().getResult().toStringUtf8());
     assertEquals("lost LOSS_REASON_RESIGNED\n", ended());
+  }
+
+  /** G18: so does an attached one, which asks for no more work first. */
+  @Test
+  void afterSigtermAnAttachedProgramFinishesItsRuns() throws Exception {
+    start(Slow.class.getName(), "", sidecar.address(), "60");
+    FakeSession session = sidecar.stream.session();
+    var run = CompletableFuture.supplyAsync(() -> sidecar.execute("slow", null));
+    eventually(() -> sidecar.runs.get(1) != null && "begun".equals(sidecar.runs.get(1).message()));
+    long job = sidecar.jobs.submit(JobSpec.newBuilder().setName("slow").build()).getJobId();
+    sidecar.jobs.start();
+    eventually(() -> "begun".equals(sidecar.runs.get(job).message()));
+    signal("TERM");
+    assertEquals("\"finished\"", run.get().getSucceeded().getResult().toStringUtf8());
+    assertEquals("lost LOSS_REASON_RESIGNED\n", ended());
+    session.ended.get();
+    assertEquals("\"finished\"", sidecar.jobs.job(job).getResult().toStringUtf8());
+    assertTrue(session.received.stream().anyMatch(it -> it.hasCapacity() && it.getCapacity() == 0));
+    assertEquals(1, sidecar.stream.sessions.size());
+  }
+
+  /** G18: what is not finished in the drain time is handed back; so it is after a second signal. */
+  @Test
+  void anAttachedProgramThatCannotFinishLeavesInTime() throws Exception {
+    sidecar.obeysResign = false;
+    start(Slow.class.getName(), "", sidecar.address(), "600");
+    signal("TERM");
+    eventually(() -> sidecar.resigned);
+    signal("TERM");
+    assertEquals("lost LOSS_REASON_SHUTDOWN\n", ended());
+    sidecar.stream.session(0).ended.get();
   }
 
   /** A sidecar that does not answer any more never keeps the process. */

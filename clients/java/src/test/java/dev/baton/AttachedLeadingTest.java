@@ -1,0 +1,12 @@
+package dev.baton;
+
+import org.junit.jupiter.api.BeforeEach;
+
+/** The same, over a stream. */
+class AttachedLeadingTest extends LeadingTest {
+  @Override
+  @BeforeEach
+  void connect() throws Exception {
+    sidecar = FakeSidecar.attached(app);
+  }
+}
