@@ -11,18 +11,16 @@ Guarantees:
 
 import asyncio
 from collections.abc import Awaitable
-from datetime import timedelta
 from typing import TypeVar
 
 import grpc
 from grpc_health.v1 import health_pb2
 
 from sidecar import metrics
-from sidecar._proto.baton.v1 import callback_pb2
+from sidecar.adapters.app.messages import Messages
 from sidecar.adapters.app_stub import AppStub
-from sidecar.adapters.clock import boottime, utc_now
+from sidecar.adapters.clock import boottime
 from sidecar.adapters.cluster_context import context_metadata
-from sidecar.adapters.convert import duration, timestamp
 from sidecar.adapters.tokens import Sent, Token
 from sidecar.model.errors import AppNotServing, AppUnavailable, LeaderHandoffFailed
 from sidecar.model.term import LossReason, Term
@@ -45,14 +43,6 @@ _OPTIONS = (
     ("grpc.use_local_subchannel_pool", 1),
 )
 _NO_ANSWER = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
-_REASONS = {
-    LossReason.RESIGNED: callback_pb2.LOSS_REASON_RESIGNED,
-    LossReason.SHUTDOWN: callback_pb2.LOSS_REASON_SHUTDOWN,
-    LossReason.LEASE_LOST: callback_pb2.LOSS_REASON_LEASE_LOST,
-    LossReason.APP_UNHEALTHY: callback_pb2.LOSS_REASON_APP_UNHEALTHY,
-    LossReason.STALE: callback_pb2.LOSS_REASON_STALE,
-    LossReason.FENCED: callback_pb2.LOSS_REASON_FENCED,
-}
 
 
 class AppLink:
@@ -62,8 +52,7 @@ class AppLink:
         self.channel = grpc.aio.insecure_channel(address, options=_OPTIONS)
         self.stub = AppStub(self.channel)
         self._token = token
-        self._cluster = cluster
-        self._runner_id = runner_id
+        self._messages = Messages(cluster=cluster, runner_id=runner_id)
         self._disconnects = 0  # counted by `wait_disconnected`, which the app watch always awaits
         self._disconnects_at_become: dict[Term, int] = {}  # when OnBecomeLeader was sent
 
@@ -110,11 +99,7 @@ class AppLink:
     # ── leadership ──────────────────────────────────────────────────────────────────────────────
 
     async def become_leader(self, term: Term, trusted_until: float, timeout: float) -> None:
-        request = callback_pb2.OnBecomeLeaderRequest(
-            context=self._context(term, is_leader=True),
-            trusted_for=duration(max(0.0, trusted_until - boottime())),
-            trusted_until_boottime=duration(trusted_until),
-        )
+        request = self._messages.become(term, trusted_until)
         metadata = (*self.metadata(), *context_metadata(request.context))
         self._disconnects_at_become[term] = self._disconnects
         call = self.stub.OnBecomeLeader(request, timeout=timeout, metadata=metadata)
@@ -124,11 +109,7 @@ class AppLink:
         """Raise unless the process that received OnBecomeLeader for this term returns OK."""
         at_lose = self._disconnects
         at_become = self._disconnects_at_become.pop(term, None)
-        request = callback_pb2.OnLoseLeadershipRequest(
-            context=self._context(term, is_leader=False),
-            reason=_REASONS[reason],
-            deadline=timestamp(utc_now() + timedelta(seconds=timeout)),
-        )
+        request = self._messages.lose(term, reason, timeout)
         metadata = (*self.metadata(), *context_metadata(request.context))
         call = self.stub.OnLoseLeadership(request, timeout=timeout, metadata=metadata)
         await _measured(call, "OnLoseLeadership")
@@ -147,15 +128,6 @@ class AppLink:
             return False
         ready = self.channel.get_state() is grpc.ChannelConnectivity.READY
         return ready or self._disconnects > disconnects + 1
-
-    def _context(self, term: Term, *, is_leader: bool) -> callback_pb2.ClusterContext:
-        return callback_pb2.ClusterContext(
-            cluster=self._cluster,
-            runner_id=self._runner_id,
-            group=term.group,
-            is_leader=is_leader,
-            epoch=term.epoch,
-        )
 
 
 async def _measured(call: Awaitable[T], method: str) -> T:

@@ -12,6 +12,7 @@ from sidecar._proto.baton.v1 import (
     schedules_pb2_grpc,
     singletons_pb2_grpc,
     state_pb2_grpc,
+    stream_pb2_grpc,
 )
 from sidecar.adapters.clock import boottime
 from sidecar.adapters.grpc_server.deferreds import DeferredsService
@@ -22,6 +23,7 @@ from sidecar.adapters.grpc_server.schedules import SchedulesService
 from sidecar.adapters.grpc_server.server import ApiServer
 from sidecar.adapters.grpc_server.singletons import SingletonsService
 from sidecar.adapters.grpc_server.state import StateService
+from sidecar.adapters.grpc_server.stream import AppStreamService
 from sidecar.adapters.postgres.deferreds import PostgresDeferreds
 from sidecar.adapters.postgres.executions import PostgresExecutions
 from sidecar.adapters.postgres.machines import Machines
@@ -107,6 +109,11 @@ def build(
             "Deferreds",
         ),
         (ids_pb2_grpc.add_IdsServicer_to_server, IdsService(ids), "Ids"),
+        (
+            stream_pb2_grpc.add_AppStreamServicer_to_server,
+            AppStreamService(infrastructure.processes, runs),
+            "AppStream",
+        ),
     ):
         server.add(register, servicer, f"baton.v1.{name}")
     return Api(server, deferreds, ids)

@@ -8,16 +8,21 @@ from importlib.metadata import version
 from typing import Any
 
 from sidecar import logs
+from sidecar.adapters.app.messages import Messages
+from sidecar.adapters.app.processes import AttachedProcesses
+from sidecar.adapters.app.transport import AppTransport, Callback
 from sidecar.adapters.app_probe import diagnose
 from sidecar.adapters.clock import boottime
 from sidecar.adapters.files import SecretFiles
 from sidecar.adapters.grpc_app import AppLink
+from sidecar.adapters.grpc_execute import GrpcExecute
 from sidecar.adapters.postgres.database import Database
 from sidecar.adapters.postgres.listener import PostgresHints, channel_name
 from sidecar.adapters.postgres.membership import Membership
 from sidecar.adapters.tokens import Token
 from sidecar.config import SecretSource, Settings
 from sidecar.election.app_watch import AppWatch
+from sidecar.execution.calls import CallPerRun
 from sidecar.model.election_types import Timers
 from sidecar.model.errors import StoreUnavailable
 from sidecar.model.identity import Identity, new_runner_id
@@ -60,6 +65,8 @@ class Infrastructure:
     hints: PostgresHints
     membership: Membership
     link: AppLink
+    processes: AttachedProcesses
+    transport: AppTransport
     losses: UnacknowledgedLosses
     watch: AppWatch
     tracer: Tracer
@@ -87,6 +94,17 @@ def build(settings: Settings) -> Infrastructure:
     )
     losses = UnacknowledgedLosses()
     tracer, interceptors = _tracing(settings, runner_id)
+    processes = AttachedProcesses(
+        Messages(cluster=settings.cluster, runner_id=runner_id),
+        tracer,
+        settings.groups,
+        interval=settings.app.health_interval_seconds,
+        failures_max=settings.app.health_failures,
+        callback_timeout=timers.callback_timeout,
+    )
+    execute = GrpcExecute(link, tracer, cluster=settings.cluster, runner_id=runner_id)
+    callback = Callback(link, CallPerRun(execute), settings.run_calls_max)
+    transport = AppTransport(callback, processes)
     return Infrastructure(
         settings=settings,
         secrets=secrets,
@@ -101,9 +119,11 @@ def build(settings: Settings) -> Infrastructure:
         hints=PostgresHints(database, direct_url, channel=channel),
         membership=Membership(database, runner_id=runner_id, host=host, version=VERSION),
         link=link,
+        processes=processes,
+        transport=transport,
         losses=losses,
         watch=AppWatch(
-            link,
+            transport,
             settings.groups,
             losses,
             boottime,

@@ -4,8 +4,8 @@ import asyncio
 import random
 from dataclasses import dataclass
 
+from sidecar.adapters.app.transport import Delivery
 from sidecar.adapters.clock import boottime
-from sidecar.adapters.grpc_execute import GrpcExecute
 from sidecar.adapters.ping_url import PingUrls
 from sidecar.adapters.postgres.database import Database
 from sidecar.adapters.postgres.heartbeats import Heartbeats
@@ -15,7 +15,6 @@ from sidecar.app.infrastructure import Infrastructure
 from sidecar.app.states import States
 from sidecar.execution.announcer import Announcer
 from sidecar.execution.authority import Authority
-from sidecar.execution.calls import CallPerRun
 from sidecar.execution.pipeline import Executions, Pipeline
 from sidecar.execution.slots import Slots
 from sidecar.health.switch import DeadMansSwitch, Peers
@@ -69,19 +68,15 @@ def build(infrastructure: Infrastructure, states: States, peers: Peers) -> Leade
         clock=boottime,
         answering_seconds=infrastructure.database.answering_seconds,
     )
-    execute = GrpcExecute(
-        infrastructure.link,
-        infrastructure.tracer,
-        cluster=settings.cluster,
-        runner_id=infrastructure.runner_id,
-    )
+    slots = Slots(settings.run_calls_max)
+    infrastructure.transport.on_capacity.append(slots.resize)
     pipeline = Pipeline(
-        app=CallPerRun(execute),
+        app=Delivery(infrastructure.transport),
         loader=states.loader,
         store=runs,
         announcer=Announcer(states=states.store, pings=pings, health=switch.recorded),
         breaker=Breaker(settings.breaker.failures, settings.breaker.open_seconds),
-        slots=Slots(settings.run_calls_max),
+        slots=slots,
         chance=random.random,
         connect_seconds=settings.app.connect_timeout_seconds,
     )

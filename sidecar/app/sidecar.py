@@ -58,7 +58,7 @@ class Sidecar:
         self._elector = Elector(
             self._election,
             self._lock(),
-            self._infrastructure.link,
+            self._infrastructure.transport,
             boottime,
             takeover_sla=settings.election.takeover_sla_seconds,
         )
@@ -124,6 +124,10 @@ class Sidecar:
                 tasks.create_task(self._elector.run(while_leading=self._work.run), name="election"),
                 tasks.create_task(self._api.deferreds.run(), name="deferreds"),
                 tasks.create_task(self._work.pings.run(), name="pings"),
+                *(
+                    tasks.create_task(self._renew_trust(group), name=f"trust.{group}")
+                    for group in self._settings.groups
+                ),
                 tasks.create_task(MemoryWatch(self._api.server.admission).run(), name="memory"),
                 tasks.create_task(self._join_and_stay(), name="cluster"),
                 tasks.create_task(follow_releases(hints, self._elector), name="releases"),
@@ -183,6 +187,11 @@ class Sidecar:
     def _app_changed(self, healthy: bool) -> None:
         self._elector.handle(partial(self._election.app_health_changed, healthy))
         self._membership.beat_soon()
+
+    async def _renew_trust(self, group: str) -> None:
+        """Send each renewal of the lease to the attached process that leads."""
+        async for view in self._leadership.watch(group):
+            self._infrastructure.transport.renew(view)
 
     # ── health ──────────────────────────────────────────────────────────────────────────────────
 

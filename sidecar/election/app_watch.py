@@ -17,13 +17,11 @@ from typing import Protocol
 import structlog
 
 from sidecar.model.errors import AppNotServing, AppUnavailable, SidecarError
-from sidecar.model.term import LossReason, Term
+from sidecar.model.term import ANY_EPOCH, LossReason, Term
 from sidecar.model.unacknowledged import UnacknowledgedLosses
 
 log = structlog.get_logger()
 
-# OnLoseLeadership with this epoch ends any term that the app knows.
-ANY_EPOCH = 0
 _DIAGNOSE_SECONDS = 3.0
 
 

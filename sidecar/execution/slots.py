@@ -29,6 +29,13 @@ class Slots:
         self._answers: deque[float] = deque(maxlen=AHEAD_MAX)
         self._waiting: dict[asyncio.Event, None] = {}  # in the order in which they asked
 
+    def resize(self, most: int) -> None:
+        """From now on so many calls may be open; 0: none."""
+        grown, self.most = most > self.most, most
+        if grown:
+            self._start_queued()
+            self._wake()
+
     @property
     def free(self) -> int:
         """How many runs may be claimed now."""
@@ -74,9 +81,12 @@ class Slots:
     def give_back(self, count: int) -> None:
         self._taken -= count
         if count:
-            waiting, self._waiting = self._waiting, {}
-            for woken in waiting:
-                woken.set()
+            self._wake()
+
+    def _wake(self) -> None:
+        waiting, self._waiting = self._waiting, {}
+        for woken in waiting:
+            woken.set()
 
     def _start_queued(self) -> None:
         if self._starting:

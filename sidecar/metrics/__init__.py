@@ -134,6 +134,9 @@ TICKS = Counter(
 RUNS_IN_FLIGHT = Gauge(
     "baton_runs_in_flight", "Execute calls open towards the app.", registry=REGISTRY
 )
+ATTACHED_PROCESSES = Gauge(
+    "baton_attached_processes", "Processes of the app that are attached.", registry=REGISTRY
+)
 LATE_COMPLETIONS_REFUSED = Counter(
     "baton_late_completions_refused_total",
     "Answers of the app that came after their attempt or term was over.",

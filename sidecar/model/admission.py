@@ -29,11 +29,22 @@ class AdmissionLimits:
 
 
 class Stream:
-    """An open stream; `end` requests its end, with a status that gives the reason."""
+    """An open stream; `end` requests its end, with a status that gives the reason.
 
-    __slots__ = ("authenticated", "connection", "end", "ended")
+    A stream to `keep` is not ended when memory is short, and not refused.
+    """
 
-    def __init__(self, connection: str, authenticated: bool, end: Callable[[], object]) -> None:
+    __slots__ = ("authenticated", "connection", "end", "ended", "keep")
+
+    def __init__(
+        self,
+        connection: str,
+        authenticated: bool,
+        end: Callable[[], object],
+        *,
+        keep: bool = False,
+    ) -> None:
+        self.keep = keep
         self.connection = connection
         self.authenticated = authenticated
         self.end = end
@@ -97,7 +108,7 @@ class Admission:
         self._memory_short = used_bytes >= ceiling_bytes
         if not self._memory_short:
             return 0
-        open_ = [stream for stream in self._streams if not stream.ended]
+        open_ = [each for each in self._streams if not each.ended and not each.keep]
         # Streams without the token end first; a stable sort keeps the order by age.
         open_.sort(key=lambda stream: stream.authenticated)
         oldest = open_[: max(1, int(len(open_) * _ENDED_SHARE))]
@@ -108,7 +119,7 @@ class Admission:
 
     def _check(self, stream: Stream) -> None:
         limits = self.limits
-        if self._memory_short:
+        if self._memory_short and not stream.keep:
             raise Overloaded("memory is short on this pod")
         if not stream.authenticated and self._open >= limits.open_streams:
             raise Overloaded(f"{limits.open_streams} streams without a token are open on this pod")

@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from enum import Enum
 
+# OnLoseLeadership with this epoch ends any term that the app knows.
+ANY_EPOCH = 0
+
 
 class LossReason(Enum):
     """Why a term ended; OnLoseLeadership carries it."""

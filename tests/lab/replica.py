@@ -58,6 +58,8 @@ class Setup:
     groups: tuple[str, ...] = ("default",)
     config: Mapping[str, Any] = field(default_factory=dict)
     pool_url: str = ""  # what the pool connects to, if it is not the server itself
+    stream: bool = False  # the apps attach instead of serving AppCallback
+    handlers: tuple[str, ...] = ()  # attached apps have these besides those in `config`
     load: Path | None = None  # where the apps write down what they ask of State; None: nothing
 
 
@@ -84,7 +86,7 @@ class Replica:
             ["tests.lab.toy_app", "--name", name, "--address", self.app_address, "--history",
              self.history, "--control", self._control_file, "--sidecar", self.api_address,
              "--groups", ",".join(setup.groups),
-             *load],
+             *load, *_attached(setup)],
         )  # fmt: skip
         self.sidecar = self._child(
             directory / "sidecar.log", ["sidecar", "run", "--config", self.config_file]
@@ -208,6 +210,13 @@ class Replica:
     def _child(self, log: Path, module: list[str | Path]) -> Child:
         command: list[str | Path] = [sys.executable, "-m", *module]
         return Child(self.namespace.command(command) if self.namespace else command, log)
+
+
+def _attached(setup: Setup) -> list[str | Path]:
+    if not setup.stream:
+        return []
+    work = [*setup.config.get("singletons", ()), *setup.config.get("schedules", ())]
+    return ["--attach", ",".join([*(each["name"] for each in work), *setup.handlers, "toy"])]
 
 
 def _loopback() -> str:

@@ -2,6 +2,7 @@
 
     python -m tests.lab.toy_app --name a --address 127.0.0.1:50051 --history a.jsonl
         [--control a.json] [--sidecar 127.0.0.1:9401] [--groups default,other] [--load FOLDER]
+        [--attach HANDLER,HANDLER]
 
 The control file is read anew at every call; see `Control`. Each callback is written when it arrives
 and when it ends, each message of Leadership.Watch when it was received, one line each, in the form
@@ -37,6 +38,7 @@ from sidecar._proto.baton.v1 import (
 )
 from tests.lab.toy_execute import Means, Refused, execute
 from tests.lab.toy_load import Load
+from tests.lab.toy_stream import ToyStream, hello
 
 Context = grpc.aio.ServicerContext[Any, Any]
 _STILL_SECONDS = 1.0
@@ -111,6 +113,7 @@ class ToyApp(callback_pb2_grpc.AppCallbackServicer):
     def __init__(self, recorder: Recorder, control: Path | None, means: Means) -> None:
         self._recorder, self._control, self._means = recorder, control, means
         self._lost: dict[str, int] = {}
+        self._leads: dict[str, int] = {}  # epochs by group
 
     async def OnBecomeLeader(
         self, request: callback_pb2.OnBecomeLeaderRequest, context: Context
@@ -120,6 +123,7 @@ class ToyApp(callback_pb2_grpc.AppCallbackServicer):
         who = _who(request.context, metadata=_metadata(context))
         async with self._recorder.call("become", ignored=ignored, **trust, **who):
             if not ignored:
+                self._leads[request.context.group] = request.context.epoch
                 await _behave(Control.read(self._control).become, context)
         return callback_pb2.OnBecomeLeaderResponse()
 
@@ -128,6 +132,8 @@ class ToyApp(callback_pb2_grpc.AppCallbackServicer):
     ) -> callback_pb2.OnLoseLeadershipResponse:
         group, epoch = request.context.group, request.context.epoch
         self._lost[group] = max(epoch, self._lost.get(group, 0))
+        if not 0 < epoch < self._leads.get(group, 0):
+            self._leads.pop(group, None)
         reason = callback_pb2.LossReason.Name(request.reason).removeprefix("LOSS_REASON_")
         who = _who(request.context, reason=reason, metadata=_metadata(context))
         async with self._recorder.call("lose", **who):
@@ -151,6 +157,15 @@ class ToyApp(callback_pb2_grpc.AppCallbackServicer):
                 await context.abort(refused.code, "as the control file says")
             ended["outcome"] = response.WhichOneof("outcome") or "succeeded"
             return response
+
+    def disconnected(self) -> None:
+        """The stream broke: the app leads nothing any more, whatever it was told before."""
+        for group, epoch in self._leads.items():
+            self._recorder.write(
+                "lose", group=group, epoch=epoch, fields={"reason": "STREAM_BROKEN"}
+            )
+            self._lost[group] = max(epoch, self._lost.get(group, 0))
+        self._leads.clear()
 
     def _is_over(self, about: callback_pb2.ClusterContext) -> bool:
         return about.epoch <= self._lost.get(about.group, 0)
@@ -226,20 +241,44 @@ async def serve(arguments: argparse.Namespace) -> None:
         runs = runs_pb2_grpc.RunsStub(channel) if arguments.sidecar else None
         server = grpc.aio.server()
         app = ToyApp(recorder, arguments.control, Means(runs, load))
-        callback_pb2_grpc.add_AppCallbackServicer_to_server(app, server)
-        health_pb2_grpc.add_HealthServicer_to_server(ToyHealth(arguments.control), server)
-        server.add_insecure_port(arguments.address)
-        await server.start()
+        if not arguments.attach:
+            callback_pb2_grpc.add_AppCallbackServicer_to_server(app, server)
+            health_pb2_grpc.add_HealthServicer_to_server(ToyHealth(arguments.control), server)
+            server.add_insecure_port(arguments.address)
+            await server.start()
         leadership = leadership_pb2_grpc.LeadershipStub(channel)
         groups = arguments.groups.split(",") if arguments.sidecar else []
         tasks = [asyncio.create_task(watch(recorder, leadership, group)) for group in groups]
         tasks.append(asyncio.create_task(notice_sleep(recorder)))
+        if arguments.attach:
+            tasks.append(asyncio.create_task(_attached(arguments, recorder, app).run(channel)))
         if load:
             tasks.append(asyncio.create_task(load.run()))
         await stop.wait()
         for task in tasks:
             task.cancel()
         await server.stop(grace=1)
+
+
+def _attached(arguments: argparse.Namespace, recorder: Recorder, app: ToyApp) -> ToyStream:
+    def renewed(leader: leadership_pb2.Leader) -> None:
+        recorder.write(
+            "watch", group=leader.group, epoch=leader.epoch, is_leader=leader.is_leader,
+            **_trust(leader),
+            fields={"leader": leader.leader_runner_id, "draining": leader.draining, "stream": True},
+        )  # fmt: skip
+
+    def broken(problem: str) -> None:
+        recorder.write("stream_broken", fields={"problem": problem})
+        app.disconnected()
+
+    return ToyStream(
+        app,
+        hello(arguments.attach.split(",")),
+        renewed=renewed,
+        broken=broken,
+        healthy=lambda: Control.read(arguments.control).health == "serving",
+    )
 
 
 def _load(arguments: argparse.Namespace, channel: grpc.aio.Channel) -> Load | None:
@@ -321,6 +360,7 @@ def main() -> None:
     parser.add_argument("--sidecar", default="")
     parser.add_argument("--groups", default="default")
     parser.add_argument("--load", type=Path)
+    parser.add_argument("--attach", default="", help="attach, with these handlers")
     asyncio.run(serve(parser.parse_args()))
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol
 
-from sidecar.election.app_watch import ANY_EPOCH
+from sidecar.model.term import ANY_EPOCH
 from sidecar.model.election_types import LeaderView
 from sidecar.model.errors import AppNotServing, AppUnavailable, LeaderHandoffFailed, SidecarError
 from sidecar.model.run import Answer, CallFailed, Run, RunRef

@@ -18,7 +18,7 @@
 
 from dataclasses import dataclass
 
-from sidecar.election.app_watch import ANY_EPOCH
+from sidecar.model.term import ANY_EPOCH
 from sidecar.model.election_types import Phase
 from sidecar.model.run import Run, RunRef
 from sidecar.model.run_records import Completion, Recorded

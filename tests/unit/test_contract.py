@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROTO = ROOT / "proto"
 FILES = [
     "callback", "leadership", "singletons", "schedules", "runs", "state", "deferreds", "ids",
-    "operations",
+    "operations", "stream", "jobs", "job_types",
 ]  # fmt: skip
 TOOLS = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
 
@@ -82,7 +82,7 @@ def test_every_service_can_be_imported_under_the_sidecars_own_name() -> None:
     served = {name[:-4] for module in names for name in vars(module) if name.endswith("Stub")}
     assert served == {
         "AppCallback", "Leadership", "Singletons", "State", "Schedules", "Runs", "Deferreds", "Ids",
-        "Operations",
+        "Operations", "AppStream", "Jobs",
     }  # fmt: skip
 
 
@@ -116,7 +116,7 @@ def test_every_enum_begins_with_unspecified() -> None:
 def test_every_list_is_paged() -> None:
     lists = [method for method in all_methods() if method.name.startswith("List")]
     assert {method.containing_service.name for method in lists} == {
-        "Leadership", "Singletons", "State", "Schedules", "Runs",
+        "Leadership", "Singletons", "State", "Schedules", "Runs", "Jobs",
     }  # fmt: skip
     for method in lists:
         assert {"page_size", "page_token"} <= set(method.input_type.fields_by_name), method.name
@@ -150,10 +150,10 @@ def test_execute_carries_what_the_design_promises() -> None:
     assert list(message("callback", "ExecuteRequest").fields_by_name) == [
         "context", "run_id", "kind", "name", "attempt", "scheduled_at", "deadline",
         "idempotency_key", "payload", "content_type", "state", "state_version", "checkpoints",
-        "metadata",
+        "metadata", "traceparent", "job",
     ]  # fmt: skip
     outcome = message("callback", "ExecuteResponse").oneofs_by_name["outcome"]
-    assert [field.name for field in outcome.fields] == ["succeeded", "failed", "skipped"]
+    assert [field.name for field in outcome.fields] == ["succeeded", "failed", "skipped", "snoozed"]
     assert message("callback", "Succeeded").fields_by_name["state"].has_presence
     assert message("callback", "Failed").fields_by_name["state"].has_presence
 
@@ -162,7 +162,9 @@ def test_reasons_are_the_closed_lists_of_the_design() -> None:
     values = {enum.name: [v.name for v in enum.values][1:] for enum in all_enums()}
     assert values["SkipReason"] == [
         f"SKIP_REASON_{reason}"
-        for reason in ("MISFIRE", "COALESCED", "OVERLAP", "PAUSED", "OPERATOR", "APP_DECLINED")
+        for reason in (
+            "MISFIRE", "COALESCED", "OVERLAP", "PAUSED", "OPERATOR", "APP_DECLINED", "EXPIRED",
+        )  # fmt: skip
     ]
     assert values["LossReason"] == [
         f"LOSS_REASON_{reason}"

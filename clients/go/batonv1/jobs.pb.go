@@ -92,7 +92,7 @@ type Job struct {
 	// Cancel was requested and has not taken effect yet.
 	CancelRequested bool `protobuf:"varint,27,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
 	// What a queued job that is due waits for, other than a free slot: `key`, `queue_limit`, `rate`, `paused`. Empty: none.
-	WaitsFor string `protobuf:"bytes,28,opt,name=waits_for,json=waitsFor,proto3" json:"waits_for,omitempty"`
+	BlockedBy string `protobuf:"bytes,28,opt,name=blocked_by,json=blockedBy,proto3" json:"blocked_by,omitempty"`
 	// The same for every attempt of this job, and for no other job.
 	IdempotencyKey string `protobuf:"bytes,29,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
 	unknownFields  protoimpl.UnknownFields
@@ -318,9 +318,9 @@ func (x *Job) GetCancelRequested() bool {
 	return false
 }
 
-func (x *Job) GetWaitsFor() string {
+func (x *Job) GetBlockedBy() string {
 	if x != nil {
-		return x.WaitsFor
+		return x.BlockedBy
 	}
 	return ""
 }
@@ -2186,7 +2186,7 @@ var File_baton_v1_jobs_proto protoreflect.FileDescriptor
 
 const file_baton_v1_jobs_proto_rawDesc = "" +
 	"\n" +
-	"\x13baton/v1/jobs.proto\x12\bbaton.v1\x1a\x18baton/v1/job_types.proto\x1a\x13baton/v1/runs.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf3\b\n" +
+	"\x13baton/v1/jobs.proto\x12\bbaton.v1\x1a\x18baton/v1/job_types.proto\x1a\x13baton/v1/runs.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf5\b\n" +
 	"\x03Job\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -2219,8 +2219,9 @@ const file_baton_v1_jobs_proto_rawDesc = "" +
 	"\apayload\x18\x18 \x01(\fR\apayload\x12\x16\n" +
 	"\x06result\x18\x19 \x01(\fR\x06result\x12,\n" +
 	"\ahistory\x18\x1a \x03(\v2\x12.baton.v1.RunEventR\ahistory\x12)\n" +
-	"\x10cancel_requested\x18\x1b \x01(\bR\x0fcancelRequested\x12\x1b\n" +
-	"\twaits_for\x18\x1c \x01(\tR\bwaitsFor\x12'\n" +
+	"\x10cancel_requested\x18\x1b \x01(\bR\x0fcancelRequested\x12\x1d\n" +
+	"\n" +
+	"blocked_by\x18\x1c \x01(\tR\tblockedBy\x12'\n" +
 	"\x0fidempotency_key\x18\x1d \x01(\tR\x0eidempotencyKey\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +

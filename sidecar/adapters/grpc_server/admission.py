@@ -17,6 +17,8 @@ from sidecar.model.errors import Overloaded
 Handler = Any  # grpc.RpcMethodHandler, which its stubs leave untyped
 # Small calls that operators need on an overloaded pod.
 _ESSENTIAL = ("/grpc.health.v1.Health/", "/baton.v1.Leadership/", "/baton.v1.Operations/")
+# The app itself: ending its stream would cost the term.
+_KEPT = "/baton.v1.AppStream/"
 
 
 class Admit(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
@@ -39,8 +41,9 @@ class Admit(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
         if handler.response_streaming:
             authenticated = self._token.accepts(details.invocation_metadata)
             if handler.request_streaming:
+                keep = details.method.startswith(_KEPT)
                 return grpc.stream_stream_rpc_method_handler(
-                    self._stream(handler.stream_stream, authenticated),
+                    self._stream(handler.stream_stream, authenticated, keep=keep),
                     handler.request_deserializer,
                     handler.response_serializer,
                 )
@@ -66,12 +69,18 @@ class Admit(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
 
         return call
 
-    def _stream(self, method: Callable[..., AsyncIterator[Any]], authenticated: bool) -> Any:
+    def _stream(
+        self,
+        method: Callable[..., AsyncIterator[Any]],
+        authenticated: bool,
+        *,
+        keep: bool = False,
+    ) -> Any:
         async def call(
             request: Any, context: grpc.aio.ServicerContext[Any, Any]
         ) -> AsyncIterator[Any]:
             task = cast("asyncio.Task[Any]", asyncio.current_task())
-            stream = Stream(context.peer(), authenticated, task.cancel)
+            stream = Stream(context.peer(), authenticated, task.cancel, keep=keep)
             try:
                 with self._admission.stream(stream):
                     async for message in method(request, context):

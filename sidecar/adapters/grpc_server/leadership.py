@@ -1,7 +1,6 @@
 """The Leadership and Operations services."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from datetime import timedelta
 from typing import Any, Protocol
 
 from sidecar._proto.baton.v1 import (
@@ -10,8 +9,7 @@ from sidecar._proto.baton.v1 import (
     operations_pb2,
     operations_pb2_grpc,
 )
-from sidecar.adapters.clock import boottime, utc_now
-from sidecar.adapters.convert import duration, timestamp
+from sidecar.adapters.app.messages import leader_message
 from sidecar.adapters.grpc_server.paging import page, position_of, token_of
 from sidecar.model.election_types import LeaderView
 
@@ -30,7 +28,7 @@ class LeadershipService(leadership_pb2_grpc.LeadershipServicer):
     async def Get(
         self, request: leadership_pb2.LeadershipGetRequest, context: Any
     ) -> leadership_pb2.LeadershipGetResponse:
-        leader = _leader(self._leadership.get(request.group))
+        leader = leader_message(self._leadership.get(request.group))
         return leadership_pb2.LeadershipGetResponse(leader=leader)
 
     async def List(
@@ -40,7 +38,7 @@ class LeadershipService(leadership_pb2_grpc.LeadershipServicer):
         views, last = page(
             self._leadership.all(), lambda view: view.group, request.page_size, after
         )
-        leaders = [_leader(view) for view in views]
+        leaders = [leader_message(view) for view in views]
         return leadership_pb2.LeadershipListResponse(
             leaders=leaders, next_page_token=token_of(last, "leaders")
         )
@@ -48,14 +46,14 @@ class LeadershipService(leadership_pb2_grpc.LeadershipServicer):
     async def Resign(
         self, request: leadership_pb2.LeadershipResignRequest, context: Any
     ) -> leadership_pb2.LeadershipResignResponse:
-        leader = _leader(await self._leadership.resign(request.group))
+        leader = leader_message(await self._leadership.resign(request.group))
         return leadership_pb2.LeadershipResignResponse(leader=leader)
 
     async def Watch(
         self, request: leadership_pb2.LeadershipWatchRequest, context: Any
     ) -> AsyncIterator[leadership_pb2.LeadershipWatchResponse]:
         async for view in self._leadership.watch(request.group):
-            yield leadership_pb2.LeadershipWatchResponse(leader=_leader(view))
+            yield leadership_pb2.LeadershipWatchResponse(leader=leader_message(view))
 
 
 class OperationsService(operations_pb2_grpc.OperationsServicer):
@@ -72,19 +70,3 @@ class OperationsService(operations_pb2_grpc.OperationsServicer):
         if request.wait:
             await self._ended()
         return operations_pb2.OperationsDrainResponse(drained=request.wait)
-
-
-def _leader(view: LeaderView) -> leadership_pb2.Leader:
-    now, trusted, drain = boottime(), view.trusted_until, view.drain_deadline
-    drained_at = None if drain is None else utc_now() + timedelta(seconds=drain - now)
-    return leadership_pb2.Leader(
-        group=view.group,
-        is_leader=view.is_leader,
-        leader_runner_id=view.runner_id,
-        leader_host=view.host,
-        epoch=view.epoch,
-        draining=view.draining,
-        trusted_for=duration(max(0.0, trusted - now) if view.is_leader else None),
-        trusted_until_boottime=duration(trusted if view.is_leader else None),
-        drain_deadline=timestamp(drained_at),
-    )

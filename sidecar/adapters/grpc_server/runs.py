@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from sidecar._proto.baton.v1 import runs_pb2, runs_pb2_grpc
+from sidecar.adapters.app.messages import KINDS
 from sidecar.adapters.convert import run_of, timestamp
-from sidecar.adapters.grpc_execute import KINDS
 from sidecar.adapters.grpc_server.paging import checked_size, fitting, position_of, token_of
 from sidecar.model.errors import InvalidArgument
 from sidecar.model.run import Outcome, RunRef, RunState

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 import structlog
 
 from sidecar._proto.baton.v1 import schedules_pb2, schedules_pb2_grpc, state_pb2
+from sidecar.adapters.app.messages import metadata_message
 from sidecar.adapters.convert import duration, instant_of, seconds_of, timestamp
-from sidecar.adapters.grpc_execute import metadata_message
 from sidecar.adapters.grpc_server.paging import checked_size, fitting, position_of, token_of
 from sidecar.model.definitions import Retry, Schedule, State
 from sidecar.model.errors import InvalidArgument
@@ -26,6 +26,7 @@ _OVERLAPS = ("allow", "allow", "skip", "queue", "replace")
 _SOURCES = {
     "config": schedules_pb2.SCHEDULE_SOURCE_CONFIG,
     "api": schedules_pb2.SCHEDULE_SOURCE_API,
+    "code": schedules_pb2.SCHEDULE_SOURCE_CODE,
 }
 
 
@@ -58,7 +59,7 @@ class SchedulesService(schedules_pb2_grpc.SchedulesServicer):
     async def Create(
         self, request: schedules_pb2.SchedulesCreateRequest, context: Any
     ) -> schedules_pb2.SchedulesCreateResponse:
-        definition = _definition(request.schedule)
+        definition = definition_of(request.schedule)
         stored = await self._schedules.create(definition)
         if problem := skips_missed_ticks(definition.catch_up, definition.overlap):
             log.warning("schedule_skips_missed_ticks", schedule=definition.name, problem=problem)
@@ -89,7 +90,7 @@ class SchedulesService(schedules_pb2_grpc.SchedulesServicer):
     async def Update(
         self, request: schedules_pb2.SchedulesUpdateRequest, context: Any
     ) -> schedules_pb2.SchedulesUpdateResponse:
-        stored = await self._schedules.update(_definition(request.schedule))
+        stored = await self._schedules.update(definition_of(request.schedule))
         return schedules_pb2.SchedulesUpdateResponse(schedule=self._shown(stored))
 
     async def Delete(
@@ -138,7 +139,7 @@ class SchedulesService(schedules_pb2_grpc.SchedulesServicer):
         which = request.WhichOneof("target")
         if which is None:
             raise InvalidArgument("name", "a name or a schedule is required")
-        target = request.name if which == "name" else _definition(request.schedule)
+        target = request.name if which == "name" else definition_of(request.schedule)
         ticks = await self._schedules.preview(
             target, count=request.n or PREVIEW_DEFAULT, after=instant_of(request, "after")
         )
@@ -169,40 +170,44 @@ def _message(stored: StoredSchedule, stale: Mapping[EntityKey, str]) -> schedule
     return message
 
 
-def _definition(message: schedules_pb2.Schedule) -> Schedule:
+def definition_of(message: schedules_pb2.Schedule, place: str = "schedule") -> Schedule:
     """The caller's schedule, with defaults for unset fields; limits are checked later."""
-    timing = message.WhichOneof("timing")
+    timing, dot = message.WhichOneof("timing"), f"{place}."
     return Schedule(
         name=message.name,
         cron=message.cron if timing == "cron" else None,
-        every_seconds=_seconds(message, "every", 0.0) if timing == "every" else None,
-        at=instant_of(message, "at", "schedule."),
+        every_seconds=duration_in(message, "every", 0.0, dot) if timing == "every" else None,
+        at=instant_of(message, "at", dot),
         timezone=message.timezone or "UTC",
         group=message.group or "default",
         enabled=message.enabled if message.HasField("enabled") else True,
         payload=message.payload,
         content_type=message.content_type or "application/json",
-        start_at=instant_of(message, "start_at", "schedule."),
-        end_at=instant_of(message, "end_at", "schedule."),
-        expected_interval_seconds=_seconds(message, "expected_interval", 0.0),
-        skip_if_older_than_seconds=_seconds(message, "skip_if_older_than", 86_400.0),
-        catch_up=_word(_CATCH_UPS, message.catch_up, "schedule.catch_up"),
+        start_at=instant_of(message, "start_at", dot),
+        end_at=instant_of(message, "end_at", dot),
+        expected_interval_seconds=duration_in(message, "expected_interval", 0.0, dot),
+        skip_if_older_than_seconds=duration_in(message, "skip_if_older_than", 86_400.0, dot),
+        catch_up=_word(_CATCH_UPS, message.catch_up, f"{dot}catch_up"),
         catch_up_max=message.catch_up_max or 100,
-        overlap=_word(_OVERLAPS, message.overlap, "schedule.overlap"),
+        overlap=_word(_OVERLAPS, message.overlap, f"{dot}overlap"),
         retry=Retry(
             attempts=message.retry.attempts or 3,
-            initial_seconds=_seconds(message.retry, "initial", 1.0, "schedule.retry."),
-            max_seconds=_seconds(message.retry, "max", 60.0, "schedule.retry."),
+            initial_seconds=duration_in(message.retry, "initial", 1.0, f"{dot}retry."),
+            max_seconds=duration_in(message.retry, "max", 60.0, f"{dot}retry."),
         ),
-        timeout_seconds=_seconds(message, "timeout", 0.0),
-        jitter_seconds=_seconds(message, "jitter", 0.0),
+        timeout_seconds=duration_in(message, "timeout", 0.0, dot),
+        jitter_seconds=duration_in(message, "jitter", 0.0, dot),
         ping_url=message.ping_url,
-        state=State(
-            version=message.state.version or 1,
-            initial=_json(message.state.initial, "schedule.state.initial"),
-            schema=_schema(message.state.schema),
-            ttl_seconds=_seconds(message.state, "ttl", 0.0, "schedule.state."),
-        ),
+        state=state_of(message.state, f"{dot}state."),
+    )
+
+
+def state_of(message: state_pb2.StatePolicy, prefix: str) -> State:
+    return State(
+        version=message.version or 1,
+        initial=_json(message.initial, f"{prefix}initial"),
+        schema=_schema(message.schema, f"{prefix}schema"),
+        ttl_seconds=duration_in(message, "ttl", 0.0, prefix),
     )
 
 
@@ -245,7 +250,8 @@ def _defined(definition: Schedule) -> schedules_pb2.Schedule:
     return message
 
 
-def _seconds(message: Any, field: str, default: float, prefix: str = "schedule.") -> float:
+def duration_in(message: Any, field: str, default: float, prefix: str) -> float:
+    """The duration in this field, in whole milliseconds; `default` if it is not set."""
     seconds = seconds_of(message, field, prefix)
     if seconds is None:
         return default
@@ -270,10 +276,10 @@ def _json(text: bytes, field: str) -> Any:
         raise InvalidArgument(field, f"is not JSON: {error}") from None
 
 
-def _schema(text: bytes) -> dict[str, Any]:
-    schema = _json(text, "schedule.state.schema")
+def _schema(text: bytes, field: str) -> dict[str, Any]:
+    schema = _json(text, field)
     if not isinstance(schema, dict):
-        raise InvalidArgument("schedule.state.schema", "is not a JSON object")
+        raise InvalidArgument(field, "is not a JSON object")
     return schema
 
 

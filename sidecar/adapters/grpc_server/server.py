@@ -173,6 +173,13 @@ def _refuse_unauthenticated(handler: Handler) -> Handler:
             f"the call must have the API's token in the metadata {METADATA_KEY!r}",
         )
 
+    if handler is not None and handler.request_streaming:
+
+        async def refuse_streams(requests: Any, context: Any) -> Any:
+            await refuse(requests, context)
+            yield
+
+        return grpc.stream_stream_rpc_method_handler(refuse_streams)
     if handler is not None and handler.response_streaming:
 
         async def refuse_stream(request: Any, context: Any) -> Any:
@@ -196,7 +203,7 @@ class _MapErrors(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
         if handler is None:
             return handler
         decode, encode = handler.request_deserializer, handler.response_serializer
-        if handler.request_streaming:  # reflection
+        if handler.request_streaming:  # Attach, reflection
             return grpc.stream_stream_rpc_method_handler(
                 guarded_streams(handler.stream_stream, decode, self._calls),
                 response_serializer=encode,

@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from sidecar._proto.baton.v1 import singletons_pb2, singletons_pb2_grpc
+from sidecar.adapters.app.messages import metadata_message
 from sidecar.adapters.convert import timestamp
-from sidecar.adapters.grpc_execute import metadata_message
 from sidecar.adapters.grpc_server.paging import fitting, page, position_of, token_of
 from sidecar.model.definitions import Singleton
 from sidecar.model.election_types import LeaderView

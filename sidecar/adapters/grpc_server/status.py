@@ -77,7 +77,7 @@ def details_of(error: errors.SidecarError) -> list[Message]:
 async def abort(context: grpc.aio.ServicerContext[Any, Any], error: errors.SidecarError) -> None:
     """End the call with the status of this error."""
     code = code_of(error)
-    message = _shortened(visible(redacted(str(error))))
+    message = public_message(error)
     status = status_pb2.Status(code=code.value[0], message=message)
     for detail in details_of(error):
         packed = AnyMessage()
@@ -85,6 +85,11 @@ async def abort(context: grpc.aio.ServicerContext[Any, Any], error: errors.Sidec
         status.details.append(packed)
     metadata = (("grpc-status-details-bin", status.SerializeToString()),)
     await context.abort(code, message, metadata)
+
+
+def public_message(error: errors.SidecarError) -> str:
+    """The text of this error, without secrets and control characters, short enough for trailers."""
+    return _shortened(visible(redacted(str(error))))
 
 
 def _shortened(text: str) -> str:

@@ -13,7 +13,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Job(_message.Message):
-    __slots__ = ("job_id", "name", "queue", "priority", "key", "labels", "batch", "state", "outcome", "reason", "attempt", "failures", "rescues", "created_at", "due_at", "expires_at", "started_at", "finished_at", "runner_id", "progress", "progress_message", "error", "content_type", "payload", "result", "history", "cancel_requested", "waits_for", "idempotency_key")
+    __slots__ = ("job_id", "name", "queue", "priority", "key", "labels", "batch", "state", "outcome", "reason", "attempt", "failures", "rescues", "created_at", "due_at", "expires_at", "started_at", "finished_at", "runner_id", "progress", "progress_message", "error", "content_type", "payload", "result", "history", "cancel_requested", "blocked_by", "idempotency_key")
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -48,7 +48,7 @@ class Job(_message.Message):
     RESULT_FIELD_NUMBER: _ClassVar[int]
     HISTORY_FIELD_NUMBER: _ClassVar[int]
     CANCEL_REQUESTED_FIELD_NUMBER: _ClassVar[int]
-    WAITS_FOR_FIELD_NUMBER: _ClassVar[int]
+    BLOCKED_BY_FIELD_NUMBER: _ClassVar[int]
     IDEMPOTENCY_KEY_FIELD_NUMBER: _ClassVar[int]
     job_id: int
     name: str
@@ -77,9 +77,9 @@ class Job(_message.Message):
     result: bytes
     history: _containers.RepeatedCompositeFieldContainer[_runs_pb2.RunEvent]
     cancel_requested: bool
-    waits_for: str
+    blocked_by: str
     idempotency_key: str
-    def __init__(self, job_id: _Optional[int] = ..., name: _Optional[str] = ..., queue: _Optional[str] = ..., priority: _Optional[_Union[_job_types_pb2.JobPriority, str]] = ..., key: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., batch: _Optional[str] = ..., state: _Optional[_Union[_runs_pb2.RunState, str]] = ..., outcome: _Optional[_Union[_runs_pb2.Outcome, str]] = ..., reason: _Optional[_Union[_runs_pb2.SkipReason, str]] = ..., attempt: _Optional[int] = ..., failures: _Optional[int] = ..., rescues: _Optional[int] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., due_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., started_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., finished_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., runner_id: _Optional[str] = ..., progress: _Optional[float] = ..., progress_message: _Optional[str] = ..., error: _Optional[str] = ..., content_type: _Optional[str] = ..., payload: _Optional[bytes] = ..., result: _Optional[bytes] = ..., history: _Optional[_Iterable[_Union[_runs_pb2.RunEvent, _Mapping]]] = ..., cancel_requested: bool = ..., waits_for: _Optional[str] = ..., idempotency_key: _Optional[str] = ...) -> None: ...
+    def __init__(self, job_id: _Optional[int] = ..., name: _Optional[str] = ..., queue: _Optional[str] = ..., priority: _Optional[_Union[_job_types_pb2.JobPriority, str]] = ..., key: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., batch: _Optional[str] = ..., state: _Optional[_Union[_runs_pb2.RunState, str]] = ..., outcome: _Optional[_Union[_runs_pb2.Outcome, str]] = ..., reason: _Optional[_Union[_runs_pb2.SkipReason, str]] = ..., attempt: _Optional[int] = ..., failures: _Optional[int] = ..., rescues: _Optional[int] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., due_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., started_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., finished_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., runner_id: _Optional[str] = ..., progress: _Optional[float] = ..., progress_message: _Optional[str] = ..., error: _Optional[str] = ..., content_type: _Optional[str] = ..., payload: _Optional[bytes] = ..., result: _Optional[bytes] = ..., history: _Optional[_Iterable[_Union[_runs_pb2.RunEvent, _Mapping]]] = ..., cancel_requested: bool = ..., blocked_by: _Optional[str] = ..., idempotency_key: _Optional[str] = ...) -> None: ...
 
 class JobsSubmitRequest(_message.Message):
     __slots__ = ("jobs", "request_id", "on_complete", "batch")
