@@ -123,6 +123,7 @@ class Sidecar:
                 tasks.create_task(self._infrastructure.watch.run(), name="app_watch"),
                 tasks.create_task(self._elector.run(while_leading=self._work.run), name="election"),
                 tasks.create_task(self._api.deferreds.run(), name="deferreds"),
+                tasks.create_task(self._api.jobs.watches.run(), name="jobs.watches"),
                 tasks.create_task(self._work.pings.run(), name="pings"),
                 *(
                     tasks.create_task(self._renew_trust(group), name=f"trust.{group}")

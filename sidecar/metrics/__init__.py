@@ -194,6 +194,31 @@ BUILD = Gauge(
 )
 BUILD.labels(version("baton-sidecar"), platform.python_version()).set(1)
 
+# Jobs: what the API knows. `QUEUE_DEPTH` is set by one pod, the leader of the first group.
+JOBS_SUBMITTED = Counter(
+    "baton_jobs_submitted_total",
+    "Jobs that Submit stored on this pod, without duplicates.",
+    registry=REGISTRY,
+)
+QUEUE_DEPTH = Gauge(
+    "baton_job_queue_depth",
+    "Jobs of a queue, by state: ready, scheduled or running. On the leader of the first group.",
+    ("queue", "state"),
+    registry=REGISTRY,
+)
+QUEUE_OLDEST_SECONDS = Gauge(
+    "baton_job_queue_oldest_seconds",
+    "How long the oldest ready job of a queue has been due. On the leader of the first group.",
+    ("queue",),
+    registry=REGISTRY,
+)
+DEAD_JOBS = Gauge(
+    "baton_job_dead",
+    "Dead letters of a queue. On the leader of the first group.",
+    ("queue",),
+    registry=REGISTRY,
+)
+
 
 class CappedNames:
     """Admits a bounded number of names and labels the rest `other`.

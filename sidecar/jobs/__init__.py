@@ -1,0 +1,1 @@
+"""Jobs: background work that any pod may execute."""
