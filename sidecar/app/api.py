@@ -44,6 +44,8 @@ from sidecar.execution.runs import Runs
 from sidecar.health.switch import DeadMansSwitch
 from sidecar.ids import LEASE_SECONDS, Ids
 from sidecar.jobs.catalogue import Jobs
+from sidecar.jobs.queue_depths import QueueDepths
+from sidecar.jobs.queue_sync import QueueSync
 from sidecar.jobs.submissions import Submissions
 from sidecar.jobs.wakeup import Wakeup
 from sidecar.jobs.watches import Watches
@@ -58,6 +60,8 @@ class JobParts:
     records: PostgresJobRecords
     wakeup: Wakeup
     watches: Watches
+    queues: QueueSync
+    depths: QueueDepths
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +92,7 @@ def build(
     )
     runs = Runs(PostgresRunRecords(database, identity), hints, authorities=authorities)
     deferreds = Deferreds(PostgresDeferreds(database, identity), hints, authorities=authorities)
-    jobs = _jobs(infrastructure)
+    jobs = _jobs(infrastructure, leadership)
     ids = Ids(Machines(database, identity.now, lease_seconds=LEASE_SECONDS), boottime)
     singletons = SingletonsService(
         settings.singletons,
@@ -140,9 +144,21 @@ def build(
     return Api(server, deferreds, ids, jobs)
 
 
-def _jobs(infrastructure: Infrastructure) -> JobParts:
+def _jobs(infrastructure: Infrastructure, leadership: Leadership) -> JobParts:
     database, identity = infrastructure.shared_database, infrastructure.identity
     records = PostgresJobRecords(database, identity)
     wakeup, watches = Wakeup(infrastructure.hints), Watches(records)
     submissions = Submissions(PostgresJobSubmissions(database, identity), wakeup)
-    return JobParts(Jobs(records, submissions, watches, wakeup), records, wakeup, watches)
+    settings = infrastructure.settings
+    return JobParts(
+        jobs=Jobs(records, submissions, watches, wakeup),
+        records=records,
+        wakeup=wakeup,
+        watches=watches,
+        queues=QueueSync(records),
+        depths=QueueDepths(
+            records,
+            lambda: leadership.get(settings.groups[0]).is_leader,
+            configured=[queue.name for queue in settings.jobs.queues],
+        ),
+    )
