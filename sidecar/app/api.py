@@ -28,7 +28,7 @@ from sidecar.adapters.grpc_server.state import StateService
 from sidecar.adapters.grpc_server.stream import AppStreamService
 from sidecar.adapters.postgres.deferreds import PostgresDeferreds
 from sidecar.adapters.postgres.executions import PostgresExecutions
-from sidecar.adapters.postgres.job_records import PostgresJobRecords
+from sidecar.adapters.postgres.job_catalogue import PostgresJobCatalogue
 from sidecar.adapters.postgres.job_submissions import PostgresJobSubmissions
 from sidecar.adapters.postgres.machines import Machines
 from sidecar.adapters.postgres.run_records import PostgresRunRecords
@@ -57,7 +57,7 @@ class JobParts:
     """What the API shares with the worker: it is woken by `wakeup`, and calls `watches.look`."""
 
     jobs: Jobs
-    records: PostgresJobRecords
+    records: PostgresJobCatalogue
     wakeup: Wakeup
     watches: Watches
     queues: QueueSync
@@ -146,7 +146,7 @@ def build(
 
 def _jobs(infrastructure: Infrastructure, leadership: Leadership) -> JobParts:
     database, identity = infrastructure.shared_database, infrastructure.identity
-    records = PostgresJobRecords(database, identity)
+    records = PostgresJobCatalogue(database, identity)
     wakeup, watches = Wakeup(infrastructure.hints), Watches(records)
     submissions = Submissions(PostgresJobSubmissions(database, identity), wakeup)
     settings = infrastructure.settings

@@ -1,1 +1,1 @@
-"""Jobs: background work that any pod may execute."""
+"""Jobs: claims them with weights, admits keyed and limited ones, cleans up after them."""

@@ -16,7 +16,8 @@ from sidecar.jobs.wakeup import Wakeup
 from sidecar.jobs.watches import Watches
 from sidecar.model.errors import FailedPrecondition, InvalidArgument
 from sidecar.model.job import Submitted
-from sidecar.model.job_records import (
+from sidecar.model.job_spec import Submission
+from sidecar.model.job_views import (
     Batch,
     Cancelled,
     JobFilter,
@@ -29,7 +30,6 @@ from sidecar.model.job_records import (
     check_live,
     check_selection,
 )
-from sidecar.model.job_spec import Submission
 from sidecar.model.run import RunState
 from sidecar.model.validation import check_characters, check_not_empty, check_text
 
@@ -110,6 +110,8 @@ class Jobs:
         check_live(selection)
         done = await self._store.cancel(selection, f"cancelled: {note}" if note else "cancelled")
         self._changed()
+        if done.requested:
+            self._wakeup.cancelled()
         await self._submissions.complete_batches(done.batches)
         return done
 

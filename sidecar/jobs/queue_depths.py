@@ -12,7 +12,7 @@ import structlog
 
 from sidecar import metrics
 from sidecar.model.errors import SidecarError
-from sidecar.model.job_records import Queue
+from sidecar.model.job_views import Queue
 
 log = structlog.get_logger()
 

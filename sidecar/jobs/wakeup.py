@@ -10,6 +10,7 @@ from collections.abc import Callable
 from sidecar.hints import Hints
 
 TOPIC = "jobs"
+CANCEL = "cancel"  # the detail of a hint
 HINT_SECONDS = 0.005
 
 
@@ -33,6 +34,10 @@ class Wakeup:
             self._hint()
         else:
             self._timer = loop.call_at(due_at, self._hint)
+
+    def cancelled(self) -> None:
+        """Running jobs were asked to stop: their workers look at once."""
+        self._hints.notify(TOPIC, CANCEL)
 
     def _hint(self) -> None:
         self._timer = None

@@ -1,154 +1,184 @@
-"""The Jobs service of one cluster over gRPC, on a real Postgres. What workers do is done by SQL."""
+"""Workers without sidecars: the real tables, leases, claims and the pipeline, beside fake apps."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-import grpc
-from google.protobuf.duration_pb2 import Duration
-from google.protobuf.timestamp_pb2 import Timestamp
-from google.rpc import error_details_pb2, status_pb2
-
-from sidecar._proto.baton.v1 import job_types_pb2, jobs_pb2_grpc
-from sidecar._proto.baton.v1 import jobs_pb2 as pb
-from sidecar.adapters.grpc_server.jobs import JobsService
-from sidecar.adapters.grpc_server.server import ApiServer
+from sidecar.adapters.clock import boottime
+from sidecar.adapters.postgres.job_admission import PostgresJobAdmission
 from sidecar.adapters.postgres.job_records import PostgresJobRecords
-from sidecar.adapters.postgres.job_submissions import PostgresJobSubmissions
-from sidecar.adapters.tokens import Token
-from sidecar.config import SecretSource
-from sidecar.jobs.catalogue import Jobs
-from sidecar.jobs.submissions import Submissions
-from sidecar.jobs.wakeup import Wakeup
-from sidecar.jobs.watches import Watches
-from tests.integration.runs_lab import Lab, Row, laboratory
+from sidecar.adapters.postgres.jobs import PostgresJobs
+from sidecar.adapters.postgres.state import PostgresState
+from sidecar.adapters.postgres.workers import PostgresWorkers
+from sidecar.execution.authority import Authority
+from sidecar.execution.slots import Slots
+from sidecar.jobs.admitter import Admitter
+from sidecar.jobs.claimer import Claimer, JobSettings
+from sidecar.jobs.states import JobStates
+from sidecar.model.identity import Identity
+from sidecar.model.job import JobSpec, Submitted
+from sidecar.model.job_records import ClaimRequest, JobClaim
+from sidecar.model.run import Answer, Run
+from sidecar.model.worker_lease import Lease
+from sidecar.worker.lease import Worker
+from sidecar.worker.rescuer import Rescuer
+from tests.integration.runs_lab import FakeApp, Lab, Row, laboratory
+from tests.lab.execution import a_pipeline
 
-Code = grpc.StatusCode
-Spec = job_types_pb2.JobSpec
-Unique = job_types_pb2.JobUnique
+Handler = Callable[[Run], Awaitable[Answer]]
+QUOTAS = (1000, 1000, 1000, 1000)
 
 
 @dataclass
-class Api:
+class FakeJobApp(FakeApp):
+    """An app that has handlers for some jobs."""
+
+    names: frozenset[str] = frozenset({"work"})
+    capacity: int = 64
+    on_change: list[Callable[[], None]] = field(default_factory=list)
+
+    def become(self, *names: str) -> None:
+        self.names = frozenset(names)
+        for changed in list(self.on_change):
+            changed()
+
+
+@dataclass
+class Pod:
+    """One worker; `work` runs until the block of `JobsLab.pod` ends, or `crash` is called."""
+
+    app: FakeJobApp
+    worker: Worker
+    tasks: list["asyncio.Task[Any]"]
+
+    async def running(self, count: int = 1, seconds: float = 20.0) -> None:
+        """Wait until so many jobs are running in the app."""
+        async with asyncio.timeout(seconds):
+            while self.app.running < count:  # noqa: ASYNC110 - the fake counts
+                await asyncio.sleep(0.01)
+
+    def crash(self) -> None:
+        """Nothing is handed back, and no beat follows."""
+        self.worker._store = _Gone()  # type: ignore[assignment]
+        for task in self.tasks:
+            task.cancel()
+
+
+class _Gone:
+    def __getattr__(self, name: str) -> Any:
+        async def never(*args: Any, **kwargs: Any) -> Any:
+            await asyncio.Event().wait()
+
+        return never
+
+
+@dataclass
+class JobsLab:
     lab: Lab
-    address: str
-    stub: Any
-    wakeup: Wakeup
-    store: PostgresJobRecords
+    identity: Identity
 
-    async def submit(self, *jobs: Spec, **fields: Any) -> list[int]:
-        """The ids of the jobs."""
-        request = pb.JobsSubmitRequest(jobs=jobs or [Spec(name="mail")], **fields)
-        return [job.job_id for job in (await self.stub.Submit(request)).jobs]
+    async def who(self) -> Identity:
+        return self.identity
 
-    async def get(self, job_id: int, wait_seconds: float = 0) -> pb.Job:
-        request = pb.JobsGetRequest(job_id=job_id, wait=seconds(wait_seconds))
-        job: pb.Job = (await self.stub.Get(request)).job
-        return job
+    @property
+    def jobs(self) -> PostgresJobs:
+        return PostgresJobs(self.lab.database, self.who)
+
+    @property
+    def records(self) -> PostgresJobRecords:
+        return PostgresJobRecords(self.lab.database, self.who)
+
+    @property
+    def workers(self) -> PostgresWorkers:
+        return PostgresWorkers(self.lab.database, self.who)
+
+    @property
+    def admission(self) -> PostgresJobAdmission:
+        return PostgresJobAdmission(self.lab.database, self.who)
 
     async def sql(self, text: str, **parameters: Any) -> list[Row]:
         return await self.lab.sql(text, **parameters)
 
-    # ── what a worker does ──────────────────────────────────────────────────────────────────────
+    async def submit(self, *jobs: JobSpec) -> list[Submitted]:
+        return await self.jobs.submit(jobs)
 
-    async def start(self, job_id: int) -> None:
-        await self.sql(
-            "INSERT INTO baton.worker (id, cluster_id, runner_id) SELECT 7, id, 'pod-7'"
-            " FROM baton.cluster WHERE name = 'test' ON CONFLICT DO NOTHING"
-        )
-        await self.sql(
-            "UPDATE baton.job SET state = 'running', worker_id = 7, attempt = attempt + 1,"
-            " started_at = now() WHERE id = %(id)s",
-            id=job_id,
-        )
+    async def enqueue(self, arguments: str = "'work'") -> int:
+        (row,) = await self.sql(f"SELECT baton.enqueue('test', {arguments}) AS id")
+        return int(row["id"])
 
-    async def wait_for_retry(self, job_id: int) -> None:
-        await self.start(job_id)
-        await self.sql(
-            "UPDATE baton.job SET state = 'ready', worker_id = NULL, failures = 1, error = 'boom',"
-            " due_at = now() + interval '1 hour', history = baton.run_event('[]', 'waiting', NULL,"
-            " 1, 7, 'pod-7', 'boom') WHERE id = %(id)s",
-            id=job_id,
+    async def claim(
+        self, lease: Lease, quotas: Sequence[int] = QUOTAS, names: Sequence[str] = ("work",)
+    ) -> JobClaim:
+        return await self.jobs.claim(lease, ClaimRequest(frozenset(names), quotas))
+
+    async def rows(self, job_ids: Sequence[int] | None = None) -> list[Row]:
+        return await self.sql(
+            """SELECT * FROM baton.jobs
+               WHERE %(ids)s::bigint[] IS NULL OR job_id = ANY (%(ids)s) ORDER BY job_id""",
+            ids=None if job_ids is None else list(job_ids),
         )
 
-    async def succeed(self, job_id: int, result: bytes = b"") -> None:
-        await self.sql(
-            "WITH gone AS (DELETE FROM baton.job WHERE id = %(id)s RETURNING *), counted AS ("
-            " INSERT INTO baton.job_batch_count (cluster_id, batch, succeeded)"
-            " SELECT cluster_id, batch, 1 FROM gone WHERE batch IS NOT NULL)"
-            " INSERT INTO baton.job_ended (id, due_at, cluster_id, attempt, failures, rescues,"
-            " priority, outcome, name, queue, key, batch, result) SELECT id, due_at, cluster_id, 1,"
-            " failures, rescues, priority, 'succeeded', name, queue, key, batch, %(result)s"
-            " FROM gone",
-            id=job_id,
-            result=result,
-        )
+    async def ended(self, count: int = 1, seconds: float = 60.0) -> list[Row]:
+        async with asyncio.timeout(seconds):
+            while True:
+                (row,) = await self.sql(
+                    """SELECT (SELECT count(*) FROM baton.job_ended)
+                            + (SELECT count(*) FROM baton.job_dead) AS count"""
+                )
+                if row["count"] >= count:
+                    return await self.sql("SELECT * FROM baton.jobs WHERE state = 'ended'")
+                await asyncio.sleep(0.02)
 
-    async def bury(self, job_id: int, error: str = "boom") -> None:
-        """Make it a dead letter."""
-        await self.sql(
-            "WITH gone AS (DELETE FROM baton.job WHERE id = %(id)s RETURNING *), counted AS ("
-            " INSERT INTO baton.job_batch_count (cluster_id, batch, failed)"
-            " SELECT cluster_id, batch, 1 FROM gone WHERE batch IS NOT NULL)"
-            " INSERT INTO baton.job_dead (id, due_at, cluster_id, attempt, attempts_free, failures,"
-            " checkpoint_count, checkpoint_bytes, rescues, priority, name, queue, key, batch,"
-            " runner_id, error, history, payload, content_type, labels) SELECT id, due_at,"
-            " cluster_id, 3, 0, 3, 0, 0, 5, priority, name, queue, key, batch, 'pod-7', %(error)s,"
-            " baton.run_event('[]', 'ended', 'failed', 3, 7, 'pod-7', %(error)s), payload,"
-            " content_type, labels FROM gone JOIN baton.job_body USING (id)",
-            id=job_id,
-            error=error,
+    @asynccontextmanager
+    async def pod(
+        self,
+        handler: Handler | None = None,
+        *,
+        name: str = "pod",
+        drain_seconds: float = 0.0,
+        settings: JobSettings | None = None,
+        **app: Any,
+    ) -> AsyncIterator[Pod]:
+        """A worker on its own runner; drained at the end."""
+        other = replace(self, identity=replace(self.identity, runner_id=name))
+        fake = FakeJobApp(handler, **app)
+        store, hints = other.jobs, self.lab.hints
+        states = PostgresState(self.lab.database, other.who, heartbeat_seconds=30.0)
+        pipeline = a_pipeline(
+            fake, store, loader=JobStates(states, store), slots=Slots(fake.capacity)
         )
+        claimer = Claimer(store, fake, hints, boottime, settings or JobSettings())
+        workers = other.workers
+        worker = Worker(workers, Rescuer(workers, hints), boottime)
+
+        async def work(authority: Authority) -> None:
+            async with pipeline.open(authority) as executions:
+                await claimer.work(authority, executions)
+
+        pod = Pod(fake, worker, [asyncio.create_task(worker.run(while_leased=work))])
+        try:
+            yield pod
+        finally:
+            worker.drain(drain_seconds)
+            (result,) = await asyncio.gather(*pod.tasks, return_exceptions=True)
+        if isinstance(result, Exception):
+            raise result
+
+    @asynccontextmanager
+    async def leader(self) -> AsyncIterator[None]:
+        """Admissions under a term of the first group."""
+        authority = await self.lab.authority()
+        task = asyncio.create_task(Admitter(self.admission, self.lab.hints).lead(authority))
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
 
 @asynccontextmanager
-async def serve(url: str, directory: Path, cluster: str = "test") -> AsyncIterator[Api]:
-    async with laboratory(url, cluster=cluster) as lab:
-        wakeup = Wakeup(lab.hints)
-        store = PostgresJobRecords(lab.database, lab.who)
-        watches = Watches(store)
-        submissions = Submissions(PostgresJobSubmissions(lab.database, lab.who), wakeup)
-        address = f"unix:{directory}/{cluster}.sock"
-        server = ApiServer(address, Token(SecretSource()))
-        service = JobsService(Jobs(store, submissions, watches, wakeup))
-        server.add(jobs_pb2_grpc.add_JobsServicer_to_server, service, "baton.v1.Jobs")
-        await server.start()
-        polls = asyncio.create_task(watches.run())
-        async with grpc.aio.insecure_channel(address) as channel:
-            yield Api(lab, address, jobs_pb2_grpc.JobsStub(channel), wakeup, store)
-        await server.stop(0)
-        polls.cancel()
-        await asyncio.wait({polls})
-        assert polls.cancelled()  # it polled until the end
-
-
-async def refused(call: Awaitable[Any]) -> tuple[Code, str]:
-    """The status of a call that must fail, and the field that it names."""
-    try:
-        await call
-    except grpc.aio.AioRpcError as error:
-        return error.code(), _field(error)
-    raise AssertionError("the call was accepted")
-
-
-def _field(error: grpc.aio.AioRpcError) -> str:
-    metadata: Any = error.trailing_metadata() or ()
-    for key, value in metadata:
-        if key == "grpc-status-details-bin":
-            for detail in status_pb2.Status.FromString(value).details:
-                if detail.Is(error_details_pb2.BadRequest.DESCRIPTOR):
-                    bad = error_details_pb2.BadRequest.FromString(detail.value)
-                    return str(bad.field_violations[0].field)
-    return ""
-
-
-def seconds(value: float) -> Duration:
-    whole, part = divmod(value, 1)
-    return Duration(seconds=int(whole), nanos=round(part * 1e9))
-
-
-def at(epoch_seconds: float) -> Timestamp:
-    return Timestamp(seconds=int(epoch_seconds))
+async def jobs_laboratory(url: str) -> AsyncIterator[JobsLab]:
+    async with laboratory(url) as lab:
+        yield JobsLab(lab, lab.identity)

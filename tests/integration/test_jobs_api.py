@@ -10,7 +10,7 @@ import pytest
 
 from sidecar._proto.baton.v1 import jobs_pb2 as pb
 from sidecar._proto.baton.v1 import runs_pb2
-from tests.integration.jobs_lab import Api, Code, Spec, at, refused, seconds, serve
+from tests.integration.jobs_api_lab import Api, Code, Spec, at, refused, seconds, serve
 
 QUEUED, RUNNING = runs_pb2.RUN_STATE_QUEUED, runs_pb2.RUN_STATE_RUNNING
 WAITING, ENDED = runs_pb2.RUN_STATE_WAITING, runs_pb2.RUN_STATE_ENDED
@@ -206,8 +206,10 @@ async def test_cancel_ends_a_queued_job_and_asks_a_running_one(api: Api) -> None
     await api.start(running)
     await api.succeed(ended)
     request = pb.JobsCancelRequest(job_ids=[queued, running, ended, UNKNOWN, queued], note="stop")
+    hints = api.lab.hints.subscribe("jobs")
     answer = await api.stub.Cancel(request)
     assert (answer.cancelled, answer.requested) == (1, 1)
+    assert "cancel" in hints.details()  # the worker looks at once
     job = await api.get(queued)
     assert (job.outcome, job.reason) == (
         runs_pb2.OUTCOME_SKIPPED,

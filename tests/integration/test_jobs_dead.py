@@ -10,7 +10,7 @@ from sidecar._proto.baton.v1 import jobs_pb2 as pb
 from sidecar._proto.baton.v1 import runs_pb2
 from sidecar.model.definitions import Retry
 from sidecar.model.job_queue import QueueSettings
-from tests.integration.jobs_lab import Api, Code, Spec, refused, serve
+from tests.integration.jobs_api_lab import Api, Code, Spec, refused, serve
 
 
 @pytest.fixture

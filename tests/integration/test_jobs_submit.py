@@ -11,7 +11,7 @@ import pytest
 
 from sidecar._proto.baton.v1 import job_types_pb2, jobs_pb2_grpc, runs_pb2, schedules_pb2
 from sidecar._proto.baton.v1 import jobs_pb2 as pb
-from tests.integration.jobs_lab import Api, Code, Spec, Unique, at, refused, seconds, serve
+from tests.integration.jobs_api_lab import Api, Code, Spec, Unique, at, refused, seconds, serve
 
 YEAR = 366 * 86_400
 EXISTING = job_types_pb2.JOB_CONFLICT_EXISTING

@@ -17,7 +17,7 @@ from sidecar.adapters.grpc_server.runs import (
 from sidecar.model.definitions import Retry
 from sidecar.model.errors import InvalidArgument
 from sidecar.model.job import JobSpec, OnConflict, Priority, Unique
-from sidecar.model.job_records import JobFilter, JobRecord, Queue, Selection
+from sidecar.model.job_views import JobFilter, JobRecord, Queue, Selection
 
 _PRIORITIES = {int(priority): priority for priority in Priority}
 _CONFLICTS = dict(enumerate(OnConflict, start=1))

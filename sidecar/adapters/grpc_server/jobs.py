@@ -20,8 +20,8 @@ from sidecar.adapters.grpc_server.paging import checked_size, fitting, position_
 from sidecar.adapters.grpc_server.runs import position_before
 from sidecar.model.errors import InvalidArgument
 from sidecar.model.job import Submitted
-from sidecar.model.job_records import Batch, Cancelled, JobFilter, JobRecord, Queue, Selection
 from sidecar.model.job_spec import Submission
+from sidecar.model.job_views import Batch, Cancelled, JobFilter, JobRecord, Queue, Selection
 from sidecar.tracing import current_span
 
 

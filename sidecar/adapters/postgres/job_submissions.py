@@ -52,7 +52,7 @@ class PostgresJobSubmissions:
             "cluster_id": (await self._identity()).cluster_id,
             "batches": list(batches),
         }
-        return len(await self._database.fetch("job_records/complete_batches", parameters))
+        return len(await self._database.fetch("job_catalogue/complete_batches", parameters))
 
     async def _alone(self, call: Submission) -> Answer:
         try:
@@ -72,19 +72,19 @@ class PostgresJobSubmissions:
             return (await self._together([call]))[0]
         cluster_id = (await self._identity()).cluster_id
         async with self._database.transaction() as transaction:
-            rows = await transaction.fetch("job_records/submit", _parameters(cluster_id, [call]))
+            rows = await transaction.fetch("job_catalogue/submit", _parameters(cluster_id, [call]))
             answer = _answers([call], rows)[0]
             if isinstance(answer, SidecarError):
                 raise answer
             specs = [call.on_complete] if call.on_complete else []
             parameters = _columns(cluster_id, specs, [0] * len(specs)) | {"batch": call.closes}
-            if not await transaction.fetch("job_records/close_batch", parameters):
+            if not await transaction.fetch("job_catalogue/close_batch", parameters):
                 raise _closed(call.closes)
         return answer
 
     async def _together(self, calls: Sequence[Submission]) -> list[Answer]:
         cluster_id = (await self._identity()).cluster_id
-        rows = await self._database.fetch("job_records/submit", _parameters(cluster_id, calls))
+        rows = await self._database.fetch("job_catalogue/submit", _parameters(cluster_id, calls))
         return _answers(calls, rows)
 
     async def _repeated(self, call: Submission, error: UniqueViolation) -> Answer:
@@ -93,12 +93,12 @@ class PostgresJobSubmissions:
             "cluster_id": (await self._identity()).cluster_id,
             "request_id": call.request_id,
         }
-        row = await self._database.fetch_one("job_records/request", parameters)
+        row = await self._database.fetch_one("job_catalogue/request", parameters)
         if row is None and error.diag.constraint_name == _UNIQUE_KEY:
             earlier = (error.diag.message_detail or "").encode()
             return AlreadyExists(error.diag.message_primary or "is not unique", earlier)
         if row is None or not row["recent"]:
-            await self._database.fetch("job_records/forget_request", parameters)
+            await self._database.fetch("job_catalogue/forget_request", parameters)
             return await self._new(call)
         if bytes(row["digest"]) != call.digest:
             return InvalidArgument("request_id", "was used for other jobs within a day")

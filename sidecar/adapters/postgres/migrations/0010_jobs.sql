@@ -198,7 +198,7 @@ CREATE TABLE baton.job_batch (
     closed             boolean NOT NULL DEFAULT false,
     completed_at       timestamptz,
     completion_job_id  bigint,
-    on_complete        jsonb,                  -- the job to submit, as baton.enqueue_many takes it; NULL: none
+    on_complete        jsonb,                  -- the job to submit: the fields of baton.job_spec; NULL: none
     changed_at         timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (cluster_id, batch)
 );

@@ -47,7 +47,8 @@ BEGIN
     RETURN earlier;
 END $$;
 
--- Stores jobs, all or none; one row for each, in order. With the rights of the caller, who has checked the values.
+-- Stores jobs, all or none; one row for each, in order. With the rights of the caller, who has checked the values; NULL is the
+-- default of a field.
 -- `wake`: the commit notifies the workers. `claimed_by`: a worker that starts those that are due itself.
 CREATE FUNCTION baton.submit_jobs(cluster integer, specs baton.job_spec[], wake boolean, claimed_by bigint DEFAULT NULL)
 RETURNS TABLE (place integer, job_id bigint, duplicate boolean) LANGUAGE plpgsql VOLATILE AS $$
@@ -65,20 +66,20 @@ BEGIN
     END LOOP;
     SELECT min(n) INTO first FROM generate_subscripts(ids, 1) AS n WHERE ids[n] = kept[n];
     INSERT INTO baton.job_body (id, payload, content_type, labels, attempts, retry_initial, retry_max, timeout)
-    SELECT ids[s.ordinality], s.payload, s.content_type, nullif(s.labels, '{}'), s.attempts, s.retry_initial, s.retry_max, s.timeout
+    SELECT ids[s.ordinality], coalesce(s.payload, ''), coalesce(s.content_type, 'application/json'), nullif(s.labels, '{}'), s.attempts, s.retry_initial, s.retry_max, s.timeout
     FROM unnest(specs) WITH ORDINALITY AS s
     WHERE ids[s.ordinality] = kept[s.ordinality];
     INSERT INTO baton.job (id, due_at, expires_at, started_at, worker_id, cluster_id, attempt, priority, wake, state,
                            name, queue, key, unique_key, batch)
-    SELECT ids[s.ordinality], s.due_at, s.expires_at, CASE WHEN new.state = 'running' THEN clock_timestamp() END,
+    SELECT ids[s.ordinality], coalesce(s.due_at, clock_timestamp()), s.expires_at, CASE WHEN new.state = 'running' THEN clock_timestamp() END,
         CASE WHEN new.state = 'running' THEN claimed_by END, cluster, (new.state = 'running')::integer,
-        s.priority, wake AND s.ordinality = first, new.state, s.name, s.queue, s.key, s.unique_key, s.batch
+        coalesce(s.priority, 3), wake AND s.ordinality = first, new.state, s.name, coalesce(s.queue, 'default'), s.key, s.unique_key, s.batch
     FROM unnest(specs) WITH ORDINALITY AS s,
     LATERAL (SELECT CASE
         WHEN s.key IS NOT NULL OR EXISTS (
             SELECT FROM baton.job_queue q
-            WHERE q.cluster_id = cluster AND q.name = s.queue AND (q.cluster_max_running > 0 OR q.rate > 0)) THEN 'parked'
-        WHEN claimed_by IS NOT NULL AND s.due_at <= clock_timestamp() THEN 'running'
+            WHERE q.cluster_id = cluster AND q.name = coalesce(s.queue, 'default') AND (q.cluster_max_running > 0 OR q.rate > 0)) THEN 'parked'
+        WHEN claimed_by IS NOT NULL AND coalesce(s.due_at, '-infinity') <= clock_timestamp() THEN 'running'
         ELSE 'ready' END) AS new (state)
     WHERE ids[s.ordinality] = kept[s.ordinality];
     INSERT INTO baton.job_batch_count (cluster_id, batch, total)
