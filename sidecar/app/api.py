@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from sidecar._proto.baton.v1 import (
     deferreds_pb2_grpc,
     ids_pb2_grpc,
+    jobs_pb2_grpc,
     leadership_pb2_grpc,
     operations_pb2_grpc,
     runs_pb2_grpc,
@@ -17,6 +18,7 @@ from sidecar._proto.baton.v1 import (
 from sidecar.adapters.clock import boottime
 from sidecar.adapters.grpc_server.deferreds import DeferredsService
 from sidecar.adapters.grpc_server.ids import IdsService
+from sidecar.adapters.grpc_server.jobs import JobsService
 from sidecar.adapters.grpc_server.leadership import LeadershipService, OperationsService
 from sidecar.adapters.grpc_server.runs import RunsService
 from sidecar.adapters.grpc_server.schedules import SchedulesService
@@ -26,6 +28,8 @@ from sidecar.adapters.grpc_server.state import StateService
 from sidecar.adapters.grpc_server.stream import AppStreamService
 from sidecar.adapters.postgres.deferreds import PostgresDeferreds
 from sidecar.adapters.postgres.executions import PostgresExecutions
+from sidecar.adapters.postgres.job_catalogue import PostgresJobCatalogue
+from sidecar.adapters.postgres.job_submissions import PostgresJobSubmissions
 from sidecar.adapters.postgres.machines import Machines
 from sidecar.adapters.postgres.run_records import PostgresRunRecords
 from sidecar.adapters.postgres.schedules import PostgresSchedules
@@ -39,8 +43,26 @@ from sidecar.execution.authority import Authorities
 from sidecar.execution.runs import Runs
 from sidecar.health.switch import DeadMansSwitch
 from sidecar.ids import LEASE_SECONDS, Ids
+from sidecar.jobs.catalogue import Jobs
+from sidecar.jobs.queue_depths import QueueDepths
+from sidecar.jobs.queue_sync import QueueSync
+from sidecar.jobs.submissions import Submissions
+from sidecar.jobs.wakeup import Wakeup
+from sidecar.jobs.watches import Watches
 from sidecar.model.process import ProcessHello
 from sidecar.scheduling.catalogue import Schedules
+
+
+@dataclass(frozen=True, slots=True)
+class JobParts:
+    """What the API shares with the worker: it is woken by `wakeup`, and calls `watches.look`."""
+
+    jobs: Jobs
+    records: PostgresJobCatalogue
+    wakeup: Wakeup
+    watches: Watches
+    queues: QueueSync
+    depths: QueueDepths
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +70,7 @@ class Api:
     server: ApiServer
     deferreds: Deferreds
     ids: Ids
+    jobs: JobParts
 
 
 def build(
@@ -72,6 +95,7 @@ def build(
     )
     runs = Runs(PostgresRunRecords(database, identity), hints, authorities=authorities)
     deferreds = Deferreds(PostgresDeferreds(database, identity), hints, authorities=authorities)
+    jobs = _jobs(infrastructure, leadership)
     ids = Ids(Machines(database, identity.now, lease_seconds=LEASE_SECONDS), boottime)
     singletons = SingletonsService(
         infrastructure.singletons,
@@ -113,6 +137,7 @@ def build(
             "Deferreds",
         ),
         (ids_pb2_grpc.add_IdsServicer_to_server, IdsService(ids), "Ids"),
+        (jobs_pb2_grpc.add_JobsServicer_to_server, JobsService(jobs.jobs), "Jobs"),
         (
             stream_pb2_grpc.add_AppStreamServicer_to_server,
             AppStreamService(infrastructure.processes, runs, declare),
@@ -120,4 +145,24 @@ def build(
         ),
     ):
         server.add(register, servicer, f"baton.v1.{name}")
-    return Api(server, deferreds, ids)
+    return Api(server, deferreds, ids, jobs)
+
+
+def _jobs(infrastructure: Infrastructure, leadership: Leadership) -> JobParts:
+    database, identity = infrastructure.shared_database, infrastructure.identity
+    records = PostgresJobCatalogue(database, identity)
+    wakeup, watches = Wakeup(infrastructure.hints), Watches(records)
+    submissions = Submissions(PostgresJobSubmissions(database, identity), wakeup)
+    settings = infrastructure.settings
+    return JobParts(
+        jobs=Jobs(records, submissions, watches, wakeup),
+        records=records,
+        wakeup=wakeup,
+        watches=watches,
+        queues=QueueSync(records),
+        depths=QueueDepths(
+            records,
+            lambda: leadership.get(settings.groups[0]).is_leader,
+            configured=[queue.name for queue in settings.jobs.queues],
+        ),
+    )

@@ -134,6 +134,7 @@ class Sidecar:
                 tasks.create_task(self._infrastructure.watch.run(), name="app_watch"),
                 tasks.create_task(self._elector.run(while_leading=self._work.run), name="election"),
                 tasks.create_task(self._api.deferreds.run(), name="deferreds"),
+                tasks.create_task(self._api.jobs.watches.run(), name="jobs.watches"),
                 tasks.create_task(self._work.pings.run(), name="pings"),
                 *(
                     tasks.create_task(self._renew_trust(group), name=f"trust.{group}")
@@ -162,7 +163,7 @@ class Sidecar:
         watch.on_change.append(self._app_changed)
         self._elector.handle(partial(self._election.join, identity.groups))
         self._app_changed(watch.status.healthy)
-        self._sync.declare(settings.schedules, settings.config_revision)
+        self._apply(settings)
         keep_seconds = settings.history.keep_seconds
         cleanups: dict[str, Callable[[], Awaitable[object]]] = {
             "abandoned_groups": self._work.abandoned_groups.clean_up,
@@ -172,6 +173,8 @@ class Sidecar:
             tasks.create_task(self._membership.stay(identity), name="cluster.registry")
             tasks.create_task(self._sync.run(), name="cluster.config")
             tasks.create_task(self._code_sync.run(), name="cluster.code")
+            tasks.create_task(self._api.jobs.queues.run(), name="jobs.queues")
+            tasks.create_task(self._api.jobs.depths.run(), name="jobs.depths")
             tasks.create_task(self._states.sweeper.run(), name="state.sweep")
             tasks.create_task(maintenance.run(cleanups), name="maintenance")
             observe = self._work.switch.observe(settings.groups)
@@ -193,6 +196,7 @@ class Sidecar:
 
     def _apply(self, settings: Settings) -> None:
         self._sync.declare(settings.schedules, settings.config_revision)
+        self._api.jobs.queues.declare(settings.jobs.queues)
 
     # ── events for the election ─────────────────────────────────────────────────────────────────
 

@@ -17,7 +17,7 @@ REQUIRED: Any = dataclasses.MISSING
 class Declaration:
     """One setting, except its name and default."""
 
-    form: Literal["scalar", "words", "json", "section", "entries"]
+    form: Literal["scalar", "words", "numbers", "json", "section", "entries"]
     doc: str
     kind: kinds.Kind | None = None
     section: type[Any] | None = None
@@ -36,6 +36,11 @@ def scalar(default: Any, kind: kinds.Kind, doc: str, *, show: bool = True) -> An
 
 def words(default: tuple[str, ...], kind: kinds.Kind, doc: str) -> Any:
     return _declared(default, Declaration("words", doc, kind=kind))
+
+
+def numbers(default: tuple[int, ...], kind: kinds.Kind, doc: str) -> Any:
+    """A list whose items may repeat."""
+    return _declared(default, Declaration("numbers", doc, kind=kind))
 
 
 def section(section: type[Any], doc: str) -> Any:

@@ -44,6 +44,8 @@ def variables() -> Iterator[tuple[str, str, Declaration]]:
             yield f"BATON_{key.upper()}", key, declaration
         elif declaration.form == "section":
             for inner, _, inner_declaration in declarations(declaration.section):
+                if inner_declaration.section is not None:
+                    continue
                 yield f"BATON_{key}_{inner}".upper(), f"{key}.{inner}", inner_declaration
 
 

@@ -20,6 +20,9 @@ TEXT_LENGTH_MAX = 4096
 PAYLOAD_BYTES_MAX = 256 * 1024
 NAME_ALLOWED = "1 to 255 of the characters A-Z a-z 0-9 . _ -, the first a letter or a digit"
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,17})")
+_PERCENT = re.compile(r"(0|[1-9][0-9]{0,2})%")
+_RATE = re.compile(r"([1-9][0-9]{0,8})/([smh])")
+_RATE_MAX = 100_000
 _INSTANT = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"
     r"([Zz]|[+-][0-9]{2}:[0-9]{2})"
@@ -152,6 +155,53 @@ class Duration:
         if not duration.parse(self.at_least) <= seconds <= duration.parse(self.at_most):
             raise InvalidValue(f"{shown(text)} is out of range", self.allowed)
         return seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Percent:
+    """A share, from 0% to a limit; kept as a fraction."""
+
+    at_most: int
+    style: Style = field(default="any", init=False)
+
+    @property
+    def allowed(self) -> str:
+        return f"a whole percentage such as 10%, from 0% to {self.at_most}%"
+
+    def parse(self, text: str) -> float:
+        if not _PERCENT.fullmatch(text):
+            raise InvalidValue(f"{shown(text)} is not a percentage", self.allowed)
+        if int(text[:-1]) > self.at_most:
+            raise InvalidValue(f"{text} is out of range", self.allowed)
+        return int(text[:-1]) / 100
+
+    @staticmethod
+    def written(value: float) -> str:
+        return f"{value:.0%}"
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """How often something may happen; kept as times per second, 0: without limit."""
+
+    allowed: str = field(
+        default="a rate such as 100/s, 30/m or 5/h, or 0: no limit; at most 100000/s", init=False
+    )
+    style: Style = field(default="any", init=False)
+
+    def parse(self, text: str) -> float:
+        if text == "0":
+            return 0.0
+        if not (match := _RATE.fullmatch(text)):
+            raise InvalidValue(f"{shown(text)} is not a rate", self.allowed)
+        rate = int(match[1]) / {"s": 1, "m": 60, "h": 3600}[match[2]]
+        if rate > _RATE_MAX:
+            raise InvalidValue(f"{text} is out of range", self.allowed)
+        return rate
+
+    @staticmethod
+    def written(value: float) -> str:
+        return f"{value:g}/s" if value else "0"
 
 
 @dataclass(frozen=True, slots=True)

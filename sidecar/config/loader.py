@@ -91,7 +91,7 @@ class _Build:
     ) -> None:
         if entry is not None:
             self._places[place] = (self._file, entry[0], place)
-        if declaration.form in ("words", "json") and place in self._around_unread:
+        if declaration.form in ("words", "numbers", "json") and place in self._around_unread:
             self._unread.add(place)
             self._wrong.add(place)
         if place in self._given:
@@ -120,19 +120,19 @@ class _Build:
         kind, text = _kind(declaration), given[0].text
         if given[0].from_file and isinstance(kind, kinds.Secret):
             return kind.parse_file(text)
-        if declaration.form == "words":
+        if declaration.form in ("words", "numbers"):
             words = text.split(",") if text.strip() else []
-            return _unique([kind.parse(word.strip()) for word in words], kind)
+            return _listed([kind.parse(word.strip()) for word in words], declaration)
         return kind.parse(text)
 
     def _from_node(self, declaration: Declaration, node: Node, place: str) -> Any:
         if declaration.form == "scalar":
             return _scalar(_kind(declaration), node)
-        if declaration.form == "words":
+        if declaration.form in ("words", "numbers"):
             kind = _kind(declaration)
             if not isinstance(node, Sequence):
                 raise InvalidValue("is not a list", f"a list, each {kind.allowed}")
-            return _unique([_scalar(kind, item) for item in node.items], kind)
+            return _listed([_scalar(kind, item) for item in node.items], declaration)
         if declaration.form == "json":
             return scalars.to_json(node)
         if declaration.form == "section":
@@ -215,10 +215,11 @@ def _scalar(kind: kinds.Kind, node: Node) -> Any:
     return kind.parse(node.text)
 
 
-def _unique(words: list[str], kind: kinds.Kind) -> tuple[str, ...]:
+def _listed(words: list[Any], declaration: Declaration) -> tuple[Any, ...]:
     for number, word in enumerate(words):
-        if word in words[:number]:
-            raise InvalidValue(f'names "{word}" twice', f"each once: {kind.allowed}")
+        if word in words[:number] and declaration.form == "words":
+            allowed = f"each once: {_kind(declaration).allowed}"
+            raise InvalidValue(f'names "{word}" twice', allowed)
     return tuple(words)
 
 

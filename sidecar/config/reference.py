@@ -32,13 +32,16 @@ def markdown() -> str:
 
 def _section(key: str, declaration: Declaration) -> str:
     place = f"{key}[]" if declaration.form == "entries" else key
-    section: Any = declaration.section
-    text = f"\n## `{place}`\n\n{declaration.doc}\n\n"
-    text += _table([row for row in declarations(section) if row[2].section is None], place)
-    for inner, _, inner_declaration in declarations(section):
-        if inner_declaration.section is not None:
-            text += f"\n{inner_declaration.doc}\n\n"
-            text += _table(list(declarations(inner_declaration.section)), f"{place}.{inner}")
+    return f"\n## `{place}`\n\n{declaration.doc}\n\n" + _tables(declaration.section, place)
+
+
+def _tables(section: Any, place: str) -> str:
+    """The table of a section, and those of the sections in it."""
+    text = _table([row for row in declarations(section) if row[2].section is None], place)
+    for inner, _, declaration in declarations(section):
+        if declaration.section is not None:
+            inner_place = f"{place}.{inner}" + ("[]" if declaration.form == "entries" else "")
+            text += f"\n{declaration.doc}\n\n" + _tables(declaration.section, inner_place)
     return text
 
 
@@ -70,10 +73,12 @@ def _written(value: Any, declaration: Declaration) -> str:
         return "null"
     if isinstance(declaration.kind, kinds.Duration):
         return format_duration(value)
+    if isinstance(declaration.kind, kinds.Percent | kinds.Rate):
+        return declaration.kind.written(value)
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple):
-        return "[" + ", ".join(value) + "]"
+        return "[" + ", ".join(str(item) for item in value) + "]"
     if isinstance(value, SecretSource | bytes) or value == "":
         return '""'
     return str(value)

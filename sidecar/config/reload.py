@@ -1,8 +1,9 @@
 """What a changed configuration file means for a sidecar that runs.
 
-Guarantees: the file of another cluster is refused whole; of any other file the schedules apply at
-once, and keys that need a restart are named, in the log and in /health, for as long as they differ
-from what this process runs with. Values are never shown: they may hold a secret.
+Guarantees: the file of another cluster is refused whole; of any other file the schedules and
+the queues apply at once, and keys that need a restart are named, in the log and in /health, for as
+long as they differ from what this process runs with. Values are never shown: they may hold a
+secret.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +15,7 @@ from sidecar.config.problems import shown
 
 log = structlog.get_logger()
 
-_APPLIED_AT_ONCE = frozenset({"schedules", "config_revision"})
+_APPLIED_AT_ONCE = frozenset({"schedules", "jobs.queues", "config_revision"})
 _SHOWN_MAX = 10
 
 

@@ -15,6 +15,7 @@ from sidecar.model import cron
 from sidecar.model.definitions import Retry, Schedule, Singleton, State
 from sidecar.model.duration import format_duration
 from sidecar.model.errors import InvalidArgument
+from sidecar.model.job_queue import QueueSettings
 from sidecar.model.load import overload_warnings
 from sidecar.model.schedule import skips_missed_ticks, timing_of
 
@@ -22,6 +23,7 @@ Violation = tuple[tuple[str, ...], str, str]
 Violations = Iterable[Violation]
 
 GROUPS_MAX = 64
+_PRIORITIES = 4
 _TAKEOVER_SECONDS_MAX = 9.0
 _GRACE_FACTOR = 1.05
 _POLL_FACTOR = 1.1  # polls are up to a tenth late; the server ends a silent session
@@ -37,6 +39,7 @@ def violations(settings: Settings, *, need_postgres: bool) -> Iterator[Violation
     yield from _listeners(settings)
     yield from _heartbeat(settings)
     yield from _calls(settings)
+    yield from _jobs(settings)
     yield from _unique_names("singletons", settings.singletons)
     yield from _unique_names("schedules", settings.schedules)
     for number, singleton in enumerate(settings.singletons):
@@ -120,7 +123,9 @@ def _calls(settings: Settings) -> Iterator[Violation]:
         yield keys, problem, "more than there are singletons"
 
 
-def _unique_names(place: str, entries: Iterable[Singleton | Schedule]) -> Iterator[Violation]:
+def _unique_names(
+    place: str, entries: Iterable[Singleton | Schedule | QueueSettings]
+) -> Iterator[Violation]:
     first: dict[str, int] = {}
     for number, entry in enumerate(entries):
         if first.setdefault(entry.name, number) != number:
@@ -142,6 +147,16 @@ def _listed(groups: tuple[str, ...]) -> str:
 def _singleton(place: str, singleton: Singleton, settings: Settings) -> Iterator[Violation]:
     yield from _group(place, singleton.group, settings)
     yield from _state(f"{place}.state", singleton.state)
+
+
+def _jobs(settings: Settings) -> Iterator[Violation]:
+    weights = settings.jobs.weights
+    if len(weights) != _PRIORITIES:
+        allowed = "four: of critical, high, normal and low jobs"
+        yield ("jobs.weights",), f"has {len(weights)} numbers", allowed
+    yield from _unique_names("jobs.queues", settings.jobs.queues)
+    for number, queue in enumerate(settings.jobs.queues):
+        yield from _retry(f"jobs.queues[{number}].retry", queue.retry)
 
 
 def _schedule(place: str, schedule: Schedule, settings: Settings) -> Iterator[Violation]:

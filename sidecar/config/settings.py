@@ -12,9 +12,10 @@ from typing import Literal
 
 from sidecar.config import addresses, kinds, work  # noqa: F401 - describes Schedule and Singleton
 from sidecar.config.checks import postgres_schema
-from sidecar.config.declare import REQUIRED, entries, scalar, section, words
+from sidecar.config.declare import REQUIRED, entries, numbers, scalar, section, words
 from sidecar.config.secret import SecretSource
 from sidecar.model.definitions import Schedule, Singleton
+from sidecar.model.job_queue import QueueSettings
 
 _POSTGRES_URL = kinds.Secret(addresses.POSTGRES_ALLOWED, addresses.postgres_url)
 _REDIS_URL = kinds.Secret(addresses.REDIS_ALLOWED, addresses.redis_url)
@@ -209,6 +210,34 @@ class History:
 
 
 @dataclass(frozen=True, slots=True)
+class Jobs:
+    enabled: bool = scalar(
+        True, kinds.Boolean(), "False: this pod executes no jobs. It still submits and shows them."
+    )
+    max_running: int = scalar(
+        0, kinds.Whole(0, 10_000), "Maximum of jobs that run on this pod; 0: what the app takes."
+    )
+    reserve: float = scalar(
+        0.1, kinds.Percent(90), "Share of this pod's slots that only critical jobs get."
+    )
+    weights: tuple[int, ...] = numbers(
+        (4, 3, 2, 1),
+        kinds.Whole(1, 100),
+        "How starts are shared between critical, high, normal and low jobs while all of them wait.",
+    )
+    keep_seconds: float = scalar(
+        7 * 86_400.0,
+        kinds.Duration("1h", "3650d"),
+        "How long ended jobs are kept. Dead letters stay until they are replayed or discarded.",
+    )
+    queues: tuple[QueueSettings, ...] = entries(
+        QueueSettings,
+        "Queues with limits; the file of the pod that read it last applies. A queue that is not"
+        " listed has none.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Tracing:
     endpoint: str = scalar(
         "",
@@ -257,6 +286,7 @@ class Settings:
     health: Health = section(Health, "The dead man's switch.")
     breaker: Breaker = section(Breaker, "The circuit breaker in front of the app.")
     history: History = section(History, "Finished runs.")
+    jobs: Jobs = section(Jobs, "Background work that any pod may execute.")
     tracing: Tracing = section(Tracing, "OpenTelemetry.")
     log: Log = section(Log, "Events on standard error, one per line.")
     singletons: tuple[Singleton, ...] = entries(Singleton, "Processes that only the leader runs.")

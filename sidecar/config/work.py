@@ -1,13 +1,14 @@
-"""The settings of singletons and schedules: what each field allows, and what it means.
+"""The settings of singletons, schedules and queues: what each field allows, and what it means.
 
-The types and their defaults are in `sidecar.model.definitions`. See `settings` for how keys,
-attributes and the environment relate.
+The types and their defaults are in `sidecar.model.definitions` and `sidecar.model.job_queue`. See
+`settings` for how keys, attributes and the environment relate.
 """
 
 from sidecar.config import addresses, kinds
 from sidecar.config.checks import media_type, time_zone
 from sidecar.config.declare import Declaration, describe
 from sidecar.model.definitions import Retry, Schedule, Singleton, State
+from sidecar.model.job_queue import QueueSettings
 
 _GROUP = Declaration("scalar", "One of `groups`; the leader of this group runs it.", kinds.Name())
 _PING_URL = Declaration(
@@ -132,4 +133,29 @@ describe(
     ),
     ping_url=_PING_URL,
     state=_STATE,
+)
+
+describe(
+    QueueSettings,
+    name=Declaration("scalar", "Unique among the queues.", kinds.Name()),
+    max_running=Declaration(
+        "scalar", "Maximum of jobs that run on one pod; 0: no limit.", kinds.Whole(0, 10_000)
+    ),
+    cluster_max_running=Declaration(
+        "scalar", "Maximum of jobs that run in the cluster; 0: no limit.", kinds.Whole(0, 100_000)
+    ),
+    per_key=Declaration(
+        "scalar",
+        "Maximum of jobs of one name and key that run; above 1 their order is not kept.",
+        kinds.Whole(1, 1000),
+    ),
+    rate=Declaration("scalar", "Maximum of jobs that start, in the cluster.", kinds.Rate()),
+    retry=Declaration(
+        "section", "What happens after a failed attempt, unless the job has its own.", section=Retry
+    ),
+    timeout_seconds=Declaration(
+        "scalar",
+        "Time limit of one attempt, unless the job has its own.",
+        kinds.Duration("10ms", "365d", "none"),
+    ),
 )

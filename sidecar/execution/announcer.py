@@ -38,6 +38,8 @@ class Announcer:
     def claimed(self, run: Run) -> None:
         if run.kind is RunKind.SCHEDULE and run.ref.attempt == 1:
             metrics.TICK_LATENESS_SECONDS.observe(max(0.0, run.late_seconds))
+        elif run.kind is RunKind.JOB and run.ref.attempt == 1:
+            metrics.JOB_PICKUP_SECONDS.observe(max(0.0, run.late_seconds))
 
     def delivered(self, run: Run) -> None:
         if logs.debugging():
@@ -56,8 +58,11 @@ class Announcer:
         run = completion.run
         if completion.verdict.state is not None and self._states:
             self._states.returned(run.state_key, run.state_version)
-        self._count(run, recorded)
-        self._health(completion, recorded)
+        if run.kind is RunKind.JOB:
+            _count_job(completion, recorded)
+        else:
+            self._count(run, recorded)
+            self._health(completion, recorded)
         if recorded.outcome is Outcome.SUCCEEDED:
             self._ping(run, "success")
         elif recorded.outcome is Outcome.FAILED:
@@ -93,6 +98,14 @@ class Announcer:
     def _ping(self, run: Run, event: Literal["start", "success", "failure"]) -> None:
         if self._pings and run.ping_url:
             self._pings.send(run.name, run.ping_url, event)
+
+
+def _count_job(completion: Completion, recorded: Recorded) -> None:
+    if completion.verdict.used_retry:
+        metrics.JOB_FAILURES.inc()
+    if recorded.outcome is not None:
+        metrics.JOBS_ENDED.labels(recorded.outcome.value).inc()
+        metrics.JOB_DURATION_SECONDS.observe(recorded.seconds or 0.0)
 
 
 def _fields(run: Run) -> dict[str, object]:

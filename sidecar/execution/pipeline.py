@@ -155,6 +155,11 @@ class Executions:
         self._load(attempt)
         return attempt.recorded
 
+    @property
+    def unanswered(self) -> list[Run]:
+        """The runs that wait for a slot or for the app's answer."""
+        return [attempt.run for attempt in self.attempts.values() if not attempt.answered]
+
     def holds(self, ref: RunRef) -> bool:
         """Whether this attempt is being executed."""
         return (ref.run_id, ref.attempt) in self.attempts

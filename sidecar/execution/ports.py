@@ -1,11 +1,10 @@
 """What the pipeline needs: delivery to the app, stored state, and the table of runs."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from sidecar.model.run import Answer, Checkpoint, Run
 from sidecar.model.run_records import Completion, Recorded
-from sidecar.model.term import Term
 
 
 class Call(Protocol):
@@ -41,12 +40,18 @@ class StateLoader(Protocol):
 
 
 class CompletionStore(Protocol):
-    """Raises Fenced under an old epoch, and StoreUnavailable while Postgres is down."""
+    """Raises Fenced under an old epoch, and StoreUnavailable while Postgres is down.
+
+    One for the runs of a term, one for the jobs of a worker lease.
+    """
 
     async def complete(
-        self, term: Term, completions: Sequence[Completion]
+        self, issuer: Any, completions: Sequence[Completion]
     ) -> Mapping[int, Recorded]:
-        """The accepted ones, by run id; the others are too late, or their rows are locked."""
+        """The accepted ones, by run id; the others are too late, or their rows are locked.
+
+        `issuer` is the term or the worker lease.
+        """
 
     async def find_lost_completions(
         self, completions: Sequence[Completion]

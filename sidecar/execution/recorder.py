@@ -132,7 +132,7 @@ class Recorder:
                     written |= await self._store.find_lost_completions(completions)
                     completions = _without(completions, written)
                 if completions:
-                    written |= await self._store.complete(self._authority.term, completions)
+                    written |= await self._store.complete(self._authority.issuer, completions)
                     completions = _without(completions, written)
                 if lost and completions:  # the lost statement may have been executed meanwhile
                     written |= await self._store.find_lost_completions(completions)

@@ -154,6 +154,35 @@ LATE_COMPLETIONS_REFUSED = Counter(
     "Answers of the app that came after their attempt or term was over.",
     registry=REGISTRY,
 )
+# Jobs.
+JOB_PICKUP_SECONDS = Histogram(
+    "baton_job_pickup_seconds",
+    "From when a job was due to the claim of its first attempt.",
+    buckets=(0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 5, 30, 300),
+    registry=REGISTRY,
+)
+JOB_DURATION_SECONDS = Histogram(
+    "baton_job_duration_seconds",
+    "Duration of the last attempt of jobs that ended.",
+    registry=REGISTRY,
+)
+JOBS_ENDED = Counter(
+    "baton_jobs_ended_total",
+    "Jobs that ended on this pod, by outcome.",
+    ("outcome",),
+    registry=REGISTRY,
+)
+JOB_FAILURES = Counter(
+    "baton_job_failures_total", "Attempts of jobs that failed.", registry=REGISTRY
+)
+JOBS_RESCUED = Counter(
+    "baton_job_rescued_total", "Jobs taken back from a worker that was fenced.", registry=REGISTRY
+)
+WORKERS_FENCED = Counter(
+    "baton_job_workers_fenced_total",
+    "Workers that this pod fenced: their beats were silent.",
+    registry=REGISTRY,
+)
 CALLBACK_SECONDS = Histogram(
     "baton_callback_seconds",
     "Calls into the app, by method and gRPC code.",
@@ -205,6 +234,31 @@ BUILD = Gauge(
     registry=REGISTRY,
 )
 BUILD.labels(version("baton-sidecar"), platform.python_version()).set(1)
+
+# Jobs: what the API knows. `QUEUE_DEPTH` is set by one pod, the leader of the first group.
+JOBS_SUBMITTED = Counter(
+    "baton_jobs_submitted_total",
+    "Jobs that Submit stored on this pod, without duplicates.",
+    registry=REGISTRY,
+)
+QUEUE_DEPTH = Gauge(
+    "baton_job_queue_depth",
+    "Jobs of a queue, by state: ready, scheduled or running. On the leader of the first group.",
+    ("queue", "state"),
+    registry=REGISTRY,
+)
+QUEUE_OLDEST_SECONDS = Gauge(
+    "baton_job_queue_oldest_seconds",
+    "How long the oldest ready job of a queue has been due. On the leader of the first group.",
+    ("queue",),
+    registry=REGISTRY,
+)
+DEAD_JOBS = Gauge(
+    "baton_job_dead",
+    "Dead letters of a queue. On the leader of the first group.",
+    ("queue",),
+    registry=REGISTRY,
+)
 
 
 class CappedNames:
@@ -269,7 +323,11 @@ def _closed() -> Iterator[tuple[Counter, tuple[str, ...]]]:
     yield from ((FENCED_WRITES, (write,)) for write in _FENCED)
     yield from ((PING_URL_FAILURES, (cause,)) for cause in _PING_FAILURES)
     yield from ((TICKS, (outcome.value, "")) for outcome in (Outcome.SUCCEEDED, Outcome.FAILED))
-    yield from ((TICKS, (Outcome.SKIPPED.value, reason.value)) for reason in SkipReason)
+    yield from (
+        (TICKS, (Outcome.SKIPPED.value, reason.value))
+        for reason in SkipReason
+        if reason is not SkipReason.EXPIRED
+    )
 
 
 def delete_entity(name: str, kind: EntityType) -> None:

@@ -26,7 +26,7 @@ from typing import Literal
 from sidecar.model.definitions import Schedule
 from sidecar.model.schedule import expected_interval, timing_of
 
-EntityKind = Literal["singleton", "schedule"]
+EntityKind = Literal["singleton", "schedule", "job"]
 EntityKey = tuple[EntityKind, str]
 
 _SUCCESS_LIMIT_DIVISOR = 12

@@ -17,6 +17,7 @@ from enum import StrEnum
 from typing import Literal
 
 from sidecar.model.definitions import Retry, State
+from sidecar.model.job import JobContext, JobSpec
 from sidecar.model.schedule import SkipReason
 
 PAYLOAD_BYTES_MAX = 256 * 1024
@@ -28,11 +29,17 @@ class RunKind(StrEnum):
     SINGLETON = "singleton"
     SCHEDULE = "schedule"
     TRIGGER = "trigger"
+    JOB = "job"
 
     @property
-    def entity_type(self) -> Literal["singleton", "schedule"]:
+    def entity_type(self) -> Literal["singleton", "schedule", "job"]:
         """What owns state and metadata: a trigger acts for its schedule."""
-        return "singleton" if self is RunKind.SINGLETON else "schedule"
+        match self:
+            case RunKind.SINGLETON:
+                return "singleton"
+            case RunKind.JOB:
+                return "job"
+        return "schedule"
 
 
 class RunState(StrEnum):
@@ -83,6 +90,7 @@ class Limits:
     retry: Retry = field(default_factory=Retry)
     timeout_seconds: float = 0.0  # 0: none
     deliverable_seconds: float = 86_400.0  # how long an app may not know the handler
+    deliveries_max: int = 20  # whatever their cause
 
 
 @dataclass(slots=True)
@@ -116,18 +124,35 @@ class Run:
     has_state: bool = True  # False: nothing was stored yet when it was handed out
     missed_total: int = 0  # ticks missed so far: the app was told those it did not know of yet
     problem: str = ""  # its row is damaged: it is not delivered, it has failed
+    job: JobContext | None = None  # of kind JOB only
     # Loaded right before delivery:
     state: bytes = field(default=b"", repr=False)
     checkpoints: tuple[Checkpoint, ...] = ()
 
     @property
+    def entity_id(self) -> str:
+        """The name of the singleton or schedule; the key of the job."""
+        return self.job.key if self.job else self.name
+
+    @property
     def state_key(self) -> str:
-        return f"{self.kind.entity_type}-state:{self.name}"
+        owner = f"{self.name}/{self.job.key}" if self.job else self.name
+        return f"{self.kind.entity_type}-state:{owner}"
 
 
 @dataclass(frozen=True, slots=True)
 class Succeeded:
     result: bytes = b""
+    state: bytes | None = None
+    jobs: tuple[JobSpec, ...] = ()  # submitted in the same commit as the outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Snoozed:
+    """Deliver the job again, at a time or after so many seconds; uses no retry."""
+
+    at: datetime | None = None
+    after_seconds: float = 0.0
     state: bytes | None = None
 
 
@@ -164,7 +189,7 @@ class Stopped:
     note: str = ""
 
 
-Answer = Succeeded | Failed | Declined | CallFailed | Stopped
+Answer = Succeeded | Snoozed | Failed | Declined | CallFailed | Stopped
 
 
 def idempotency_key(cluster: str, kind: RunKind, name: str, run_id: int, tick: datetime) -> str:

@@ -43,6 +43,7 @@ class SkipReason(StrEnum):
     PAUSED = "paused"
     OPERATOR = "operator"
     APP_DECLINED = "app_declined"
+    EXPIRED = "expired"  # a job that was not started in time
 
 
 class CatchUp(StrEnum):

@@ -4,7 +4,9 @@ The app's answer, the run's limits and a random number go in; one `Verdict` come
 """
 
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
+from sidecar.model.job import FOLLOW_UPS_MAX, JobSpec
 from sidecar.model.retry import UNDELIVERABLE, wait_seconds
 from sidecar.model.run import (
     Answer,
@@ -15,6 +17,7 @@ from sidecar.model.run import (
     Run,
     RunKind,
     RunState,
+    Snoozed,
     Stopped,
     Succeeded,
 )
@@ -53,6 +56,8 @@ class Verdict:
     error: str = ""
     error_code: str = ""
     cause: str = ""
+    due_at: datetime | None = None  # of a run that waits, instead of `wait_seconds`
+    jobs: tuple[JobSpec, ...] = ()  # submitted with the outcome
 
     @property
     def run_state(self) -> RunState:
@@ -79,8 +84,10 @@ def verdict(run: Run, answer: Answer, *, age_seconds: float, chance: float) -> V
 
 def _verdict(run: Run, answer: Answer, age_seconds: float, chance: float) -> Verdict:
     match answer:
-        case Succeeded(result, state):
-            return _succeeded(result, state)
+        case Succeeded():
+            return _succeeded(answer)
+        case Snoozed():
+            return _snoozed(run, answer)
         case Declined(reason):
             cause = cut(reason, ERROR_BYTES_MAX)
             return Verdict(Outcome.SKIPPED, SkipReason.APP_DECLINED, cause=cause)
@@ -92,15 +99,41 @@ def _verdict(run: Run, answer: Answer, age_seconds: float, chance: float) -> Ver
             return _call_failed(run, answer, age_seconds, chance)
 
 
-def _succeeded(result: bytes, state: bytes | None) -> Verdict:
+def _succeeded(answer: Succeeded) -> Verdict:
     for size, limit, what in (
-        (len(result), RESULT_BYTES_MAX, "result"),
-        (len(state or b""), STATE_BYTES_MAX, "state"),
+        (len(answer.result), RESULT_BYTES_MAX, "a result of {} bytes"),
+        (len(answer.state or b""), STATE_BYTES_MAX, "a state of {} bytes"),
+        (len(answer.jobs), FOLLOW_UPS_MAX, "{} jobs"),
     ):
         if size > limit:
-            error = f"the app returned a {what} of {size} bytes, more than {limit}"
-            return Verdict(Outcome.FAILED, error=error, error_code="TOO_LARGE", cause=error)
-    return Verdict(Outcome.SUCCEEDED, result=result, state=state, cause="succeeded")
+            return _too_large(f"the app returned {what.format(size)}, more than {limit}")
+    return Verdict(
+        Outcome.SUCCEEDED,
+        result=answer.result,
+        state=answer.state,
+        cause="succeeded",
+        jobs=answer.jobs,
+    )
+
+
+def _too_large(error: str) -> Verdict:
+    return Verdict(Outcome.FAILED, error=error, error_code="TOO_LARGE", cause=error)
+
+
+def _snoozed(run: Run, answer: Snoozed) -> Verdict:
+    if run.kind is not RunKind.JOB:
+        error = "the app answered `snoozed`, which only a job may"
+        return Verdict(Outcome.FAILED, error=error, error_code="INVALID_ANSWER", cause=error)
+    if len(answer.state or b"") > STATE_BYTES_MAX:
+        size = len(answer.state or b"")
+        return _too_large(f"the app returned a state of {size} bytes, more than {STATE_BYTES_MAX}")
+    return Verdict(
+        wait_seconds=max(0.0, answer.after_seconds),
+        due_at=answer.at,
+        delivered=False,  # any number of times
+        state=answer.state,
+        cause="snoozed",
+    )
 
 
 def _failed(run: Run, answer: Failed, chance: float) -> Verdict:
@@ -139,8 +172,8 @@ def _call_failed(run: Run, answer: CallFailed, age_seconds: float, chance: float
 
 
 def _undeliverable(run: Run, ended: Verdict, chance: float, *, delivered: bool) -> Verdict:
-    if delivered and run.deliveries >= DELIVERIES_MAX:
-        return _given_up(ended)
+    if delivered and run.deliveries >= run.limits.deliveries_max:
+        return _given_up(run, ended)
     wait = wait_seconds(UNDELIVERABLE, run.undelivered + run.deliveries, chance)
     return _waiting(ended, wait, used_retry=False, delivered=delivered)
 
@@ -148,14 +181,14 @@ def _undeliverable(run: Run, ended: Verdict, chance: float, *, delivered: bool) 
 def _retried(run: Run, ended: Verdict, chance: float, *, at_least_seconds: float = 0.0) -> Verdict:
     if run.failures + 1 >= run.limits.retry.attempts:
         return ended
-    if run.deliveries >= DELIVERIES_MAX:
-        return _given_up(ended)
+    if run.deliveries >= run.limits.deliveries_max:
+        return _given_up(run, ended)
     wait = max(wait_seconds(run.limits.retry, run.failures + 1, chance), at_least_seconds)
     return _waiting(ended, wait, used_retry=True, delivered=True)
 
 
-def _given_up(ended: Verdict) -> Verdict:
-    cause = f"given up after {DELIVERIES_MAX} deliveries: {ended.error}"
+def _given_up(run: Run, ended: Verdict) -> Verdict:
+    cause = f"given up after {run.limits.deliveries_max} deliveries: {ended.error}"
     return Verdict(
         Outcome.FAILED,
         error=cut(cause, ERROR_BYTES_MAX),

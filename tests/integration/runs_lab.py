@@ -218,13 +218,13 @@ class Lab:
 
 @asynccontextmanager
 async def laboratory(
-    url: str, groups: tuple[str, ...] = ("default", "other")
+    url: str, groups: tuple[str, ...] = ("default", "other"), cluster: str = "test"
 ) -> AsyncIterator[Lab]:
     await migrate(url, "baton")
     database = Database(lambda: url, schema="baton", size=8, statement_seconds=120.0)
     membership = Membership(database, runner_id="runner-1", host="host", version="0")
     try:
-        yield Lab(url, database, await membership.join("test", "", groups))
+        yield Lab(url, database, await membership.join(cluster, "", groups))
     finally:
         await database.close()
 

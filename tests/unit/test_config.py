@@ -15,6 +15,7 @@ from psycopg.conninfo import conninfo_to_dict
 from sidecar.config import (
     ConfigError,
     Election,
+    Jobs,
     Log,
     Postgres,
     SecretSource,
@@ -26,6 +27,7 @@ from sidecar.config import (
 )
 from sidecar.config.environment import variables
 from sidecar.model.definitions import Schedule, Singleton
+from sidecar.model.job_queue import QueueSettings
 
 URL = "postgresql://baton:hunter2@db.example:5432/orders"
 EVERYTHING = """\
@@ -44,6 +46,20 @@ groups: [default]
 health: {heartbeat: 30s, stale_after: 60s, readiness: [app, singletons]}
 breaker: {failures: 5, open: 10s}
 history: {keep: 7d}
+jobs:
+  enabled: true
+  max_running: 0
+  reserve: 10%
+  weights: [4, 3, 2, 1]
+  keep: 7d
+  queues:
+    - name: mail
+      max_running: 0
+      cluster_max_running: 0
+      per_key: 1
+      rate: 0
+      retry: {attempts: 3, initial: 1s, max: 1m}
+      timeout: 0s
 tracing: {endpoint: ""}
 log: {level: info, format: json}
 singletons:
@@ -87,6 +103,7 @@ def test_the_written_out_defaults_are_the_defaults(tmp_path: Path) -> None:
     assert loaded(tmp_path, EVERYTHING) == Settings(
         cluster="orders",
         log=Log(format="json"),  # not written out, it depends on where the lines go
+        jobs=Jobs(queues=(QueueSettings("mail"),)),
         singletons=(Singleton("coordinator"),),
         schedules=(
             Schedule(
@@ -216,7 +233,7 @@ class TestEnvironment:
     def test_every_scalar_of_the_design_has_a_variable(self) -> None:
         names = {variable for variable, _, _ in variables()}
         assert {"BATON_CLUSTER", "BATON_POSTGRES_URL", "BATON_API_TOKEN_FILE"} <= names
-        assert len(names) == 42
+        assert len(names) == 47
 
     def test_service_links_of_kubernetes_are_ignored(self) -> None:
         environ = {

@@ -13,6 +13,10 @@ from sidecar.metrics.entities import HISTOGRAMS_MAX, SPAN, Entities
 
 # Section 8 of the design: dashboards of users depend on these names and labels.
 PROMISED = {
+    "baton_jobs_submitted": (),
+    "baton_job_queue_depth": ("queue", "state"),
+    "baton_job_queue_oldest_seconds": ("queue",),
+    "baton_job_dead": ("queue",),
     "singleton_duration_seconds": ("singleton", "type"),
     "singleton_executions": ("singleton", "type"),
     "singleton_errors": ("singleton", "type"),

@@ -14,11 +14,11 @@ from sidecar.model.schedule import SkipReason
 
 T = TypeVar("T")
 
-_STATES = {state: f"RUN_STATE_{state.name}" for state in RunState}
-_OUTCOMES = {outcome: f"OUTCOME_{outcome.name}" for outcome in Outcome}
-_REASONS = {reason: f"SKIP_REASON_{reason.name}" for reason in SkipReason}
-_STATE_FILTER = {runs_pb2.RunState.Value(name): state for state, name in _STATES.items()}
-_OUTCOME_FILTER = {runs_pb2.Outcome.Value(name): outcome for outcome, name in _OUTCOMES.items()}
+STATES = {state: f"RUN_STATE_{state.name}" for state in RunState}
+OUTCOMES = {outcome: f"OUTCOME_{outcome.name}" for outcome in Outcome}
+REASONS = {reason: f"SKIP_REASON_{reason.name}" for reason in SkipReason}
+STATE_FILTER = {runs_pb2.RunState.Value(name): state for state, name in STATES.items()}
+OUTCOME_FILTER = {runs_pb2.Outcome.Value(name): outcome for outcome, name in OUTCOMES.items()}
 
 
 class Runs(Protocol):
@@ -45,11 +45,11 @@ class RunsService(runs_pb2_grpc.RunsServicer):
         size = checked_size(request.page_size)
         wanted = RunFilter(
             request.name or None,
-            _chosen(_OUTCOME_FILTER, request.outcome, "outcome"),
-            _chosen(_STATE_FILTER, request.state, "state"),
+            chosen(OUTCOME_FILTER, request.outcome, "outcome"),
+            chosen(STATE_FILTER, request.state, "state"),
         )
         listed = ("runs", request.name, str(request.outcome), str(request.state))
-        before = _before(position_of(request.page_token, *listed))
+        before = position_before(position_of(request.page_token, *listed))
         found = await self._runs.page(wanted, before=before, limit=size + 1)
         shown = fitting(_message(run) for run in found[:size])
         last = str(shown[-1].run_id) if len(shown) < len(found) else ""
@@ -89,7 +89,8 @@ def _ref(request: runs_pb2.RunsCheckpointRequest | runs_pb2.RunsHeartbeatRequest
     return run
 
 
-def _before(run_id: str) -> int | None:
+def position_before(run_id: str) -> int | None:
+    """The id in a page token; None: the first page."""
     if not run_id:
         return None
     if not (run_id.isascii() and run_id.isdecimal() and len(run_id) < 20):
@@ -97,7 +98,8 @@ def _before(run_id: str) -> int | None:
     return int(run_id)
 
 
-def _chosen(values: Mapping[int, T], number: int, field: str) -> T | None:
+def chosen(values: Mapping[int, T], number: int, field: str) -> T | None:
+    """The value of an enum; None: unspecified."""
     if number and number not in values:
         raise InvalidArgument(field, f"{number} is not known")
     return values.get(number)
@@ -111,9 +113,9 @@ def _message(run: RunRecord) -> runs_pb2.Run:
         group=run.group,
         scheduled_at=timestamp(run.scheduled_at),
         attempt=run.attempt,
-        state=_STATES[run.state],
-        outcome=_OUTCOMES[run.outcome] if run.outcome else None,
-        reason=_REASONS[run.reason] if run.reason else None,
+        state=STATES[run.state],
+        outcome=OUTCOMES[run.outcome] if run.outcome else None,
+        reason=REASONS[run.reason] if run.reason else None,
         started_at=timestamp(run.started_at),
         finished_at=timestamp(run.finished_at),
         error=run.error,
@@ -122,7 +124,7 @@ def _message(run: RunRecord) -> runs_pb2.Run:
         epoch=run.epoch,
         runner_id=run.runner_id,
         idempotency_key=run.idempotency_key,
-        history=[_event(event) for event in run.history],
+        history=[event_message(event) for event in run.history],
         last_scheduled_at=timestamp(run.last_scheduled_at),
         tick_count=run.tick_count,
         next_attempt_at=timestamp(run.next_attempt_at),
@@ -132,11 +134,11 @@ def _message(run: RunRecord) -> runs_pb2.Run:
     )
 
 
-def _event(event: RunEvent) -> runs_pb2.RunEvent:
+def event_message(event: RunEvent) -> runs_pb2.RunEvent:
     return runs_pb2.RunEvent(
         at=timestamp(event.at),
-        state=_STATES[event.state],
-        outcome=_OUTCOMES[event.outcome] if event.outcome else None,
+        state=STATES[event.state],
+        outcome=OUTCOMES[event.outcome] if event.outcome else None,
         attempt=event.attempt,
         epoch=event.epoch,
         runner_id=event.runner_id,

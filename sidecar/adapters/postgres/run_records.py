@@ -149,11 +149,11 @@ def _read(row: Row, cluster: str) -> RunRecord:
         next_attempt_at=row["due_at"] if state is RunState.WAITING else None,
         cancel_requested=state is RunState.RUNNING and row["cancel_reason"] is not None,
         result=bytes(row["result"] or b""),
-        history=tuple(_event(event) for event in row["history"]),
+        history=tuple(event_of(event) for event in row["history"]),
     )
 
 
-def _event(event: dict[str, Any]) -> RunEvent:
+def event_of(event: dict[str, Any]) -> RunEvent:
     return RunEvent(
         at=datetime.fromisoformat(event["at"]),
         state=RunState(event["state"]),

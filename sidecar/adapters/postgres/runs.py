@@ -17,10 +17,12 @@ from typing import Any
 from sidecar.adapters.postgres import arrays
 from sidecar.adapters.postgres.database import Database, Row
 from sidecar.adapters.postgres.definition_cache import from_text
+from sidecar.adapters.postgres.job_specs import submit_parameters
 from sidecar.model.backlog import Backlog
 from sidecar.model.definitions import Schedule
 from sidecar.model.errors import DamagedRow, Fenced
 from sidecar.model.identity import Identity
+from sidecar.model.job import JobSpec
 from sidecar.model.overlap import Overlap
 from sidecar.model.run import (
     Checkpoint,
@@ -57,7 +59,7 @@ _WAITED = {
 }
 CONTENDERS_PER_SCHEDULE = 20
 _NONE_SECONDS = NONE_OLDER_THAN.total_seconds()
-_KINDS = {kind.value: kind for kind in RunKind}
+_KINDS = {kind.value: kind for kind in RunKind if kind is not RunKind.JOB}
 _OVERLAPS = frozenset(Overlap)
 _MEASURED_SECONDS_MAX = 1e9
 
@@ -153,13 +155,16 @@ class PostgresRuns:
         session: see `still_running`."""
         identity = await self._identity()
         parameters = _of(term, identity) | _columns(completions)
-        if all(completion.verdict.state is None for completion in completions):
+        if not any(c.verdict.state is not None or c.verdict.jobs for c in completions):
             rows = await self._database.fetch("runs/complete", parameters)
             return _accepted(rows, term)
         async with self._database.transaction() as transaction:
             accepted = _accepted(await transaction.fetch("runs/complete", parameters), term)
             for kept in _states(completions, accepted, identity):
                 await transaction.fetch("runs/keep_state", kept)
+            jobs = _follow_ups(completions, accepted)
+            if jobs:
+                await transaction.fetch("jobs/submit", submit_parameters(identity.cluster_id, jobs))
         return accepted
 
     async def find_lost_completions(
@@ -365,6 +370,17 @@ def _recorded(row: Row) -> Recorded:
         seconds=row.get("seconds"),
         finished_at=row.get("finished_at"),
     )
+
+
+def _follow_ups(
+    completions: Iterable[Completion], accepted: Mapping[int, Recorded]
+) -> list[JobSpec]:
+    return [
+        job
+        for completion in completions
+        if completion.run.ref.run_id in accepted
+        for job in completion.verdict.jobs
+    ]
 
 
 def _states(

@@ -1,0 +1,1 @@
+"""The worker lease: issues an Authority for jobs, and rescues what dead workers held."""
