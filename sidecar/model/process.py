@@ -22,7 +22,12 @@ class ProcessHello:
     revision: int = 0
 
     def handles(self, kind: RunKind) -> Collection[str]:
-        return self.singletons if kind is RunKind.SINGLETON else self.schedules
+        match kind:
+            case RunKind.SINGLETON:
+                return self.singletons
+            case RunKind.JOB:
+                return self.jobs
+        return self.schedules
 
 
 class DeclaredSingletons:

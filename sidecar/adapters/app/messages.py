@@ -1,20 +1,35 @@
 """Runs, terms and answers as messages of the contract, for both ways to reach the app."""
 
 from datetime import timedelta
+from typing import cast
 
 from google.protobuf.duration_pb2 import Duration
 
-from sidecar._proto.baton.v1 import callback_pb2, leadership_pb2, runs_pb2
+from sidecar._proto.baton.v1 import callback_pb2, job_types_pb2, leadership_pb2, runs_pb2
 from sidecar.adapters.clock import boottime, utc_now
-from sidecar.adapters.convert import duration, timestamp, to_seconds
+from sidecar.adapters.convert import duration, instant_of, timestamp, to_seconds
+from sidecar.adapters.grpc_server.job_messages import spec_of
 from sidecar.model.election_types import LeaderView
-from sidecar.model.run import Answer, Declined, ExecutionMetadata, Failed, Run, RunKind, Succeeded
+from sidecar.model.errors import InvalidArgument
+from sidecar.model.job import JobContext
+from sidecar.model.job_spec import check_spec
+from sidecar.model.run import (
+    Answer,
+    Declined,
+    ExecutionMetadata,
+    Failed,
+    Run,
+    RunKind,
+    Snoozed,
+    Succeeded,
+)
 from sidecar.model.term import LossReason, Term
 
 KINDS = {
     RunKind.SINGLETON: runs_pb2.RUN_KIND_SINGLETON,
     RunKind.SCHEDULE: runs_pb2.RUN_KIND_SCHEDULE,
     RunKind.TRIGGER: runs_pb2.RUN_KIND_TRIGGER,
+    RunKind.JOB: runs_pb2.RUN_KIND_JOB,
 }
 RETRY_AFTER_SECONDS_MAX = 7 * 86_400.0
 _REASONS = {
@@ -69,11 +84,14 @@ class Messages:
 def fill_execute(request: callback_pb2.ExecuteRequest, run: Run) -> None:
     """Everything but the cluster and the runner. Fields that are empty cost nothing."""
     ref, context = run.ref, request.context
-    context.group = run.group
-    context.is_leader = True
+    if run.job:
+        _fill_job(request, run.job)
+    else:
+        context.group = run.group
+        context.is_leader = True
     context.epoch = ref.epoch
     context.entity_type = run.kind.entity_type
-    context.entity_id = run.name
+    context.entity_id = run.entity_id
     request.run_id = ref.run_id
     request.kind = KINDS[run.kind]
     request.name = run.name
@@ -91,6 +109,22 @@ def fill_execute(request: callback_pb2.ExecuteRequest, run: Run) -> None:
     _fill_metadata(request.metadata, run.metadata)
 
 
+def _fill_job(request: callback_pb2.ExecuteRequest, job: JobContext) -> None:
+    message = request.job
+    message.queue = job.queue
+    message.priority = cast(job_types_pb2.JobPriority, int(job.priority))
+    if job.key:
+        message.key = job.key
+    if job.labels:
+        message.labels.update(job.labels)
+    if job.batch:
+        message.batch = job.batch
+    if job.submitted_at:
+        message.submitted_at.CopyFrom(timestamp(job.submitted_at))
+    if job.rescues:
+        message.rescues = job.rescues
+
+
 def answer_of(response: callback_pb2.ExecuteResponse) -> Answer:
     """A response without an outcome is a success."""
     match response.WhichOneof("outcome"):
@@ -105,9 +139,33 @@ def answer_of(response: callback_pb2.ExecuteResponse) -> Answer:
             )
         case "skipped":
             return Declined(response.skipped.reason)
+        case "snoozed":
+            return _snoozed(response.snoozed)
         case _:
-            done = response.succeeded
-            return Succeeded(done.result, done.state if done.HasField("state") else None)
+            return _succeeded(response.succeeded)
+
+
+def _succeeded(done: callback_pb2.Succeeded) -> Answer:
+    state = done.state if done.HasField("state") else None
+    if not done.jobs:
+        return Succeeded(done.result, state)
+    try:
+        jobs = [spec_of(each, f"jobs[{number}]") for number, each in enumerate(done.jobs)]
+        for number, job in enumerate(jobs):
+            check_spec(job, f"jobs[{number}]")
+    except InvalidArgument as error:
+        return Failed(f"the follow-up jobs are not valid: {error}", code="INVALID_JOBS")
+    return Succeeded(done.result, state, tuple(jobs))
+
+
+def _snoozed(snoozed: callback_pb2.Snoozed) -> Answer:
+    state = snoozed.state if snoozed.HasField("state") else None
+    try:
+        if snoozed.WhichOneof("until") == "at":
+            return Snoozed(at=instant_of(snoozed, "at", "snoozed."), state=state)
+        return Snoozed(after_seconds=_wait(snoozed.after), state=state)
+    except InvalidArgument as error:
+        return Failed(f"the time to snooze is not valid: {error}", code="INVALID_SNOOZE")
 
 
 def _wait(asked: Duration) -> float:

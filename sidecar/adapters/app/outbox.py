@@ -5,15 +5,17 @@ Guarantees:
 - a frame holds at most FRAME_RUNS runs and about FRAME_BYTES; what comes while a frame is being
   written gathers in the next one, and a lone message leaves at once;
 - the memory is bounded even if the process never reads: one ping, one renewal of trust per group,
-  one change per group and epoch, and no more runs than its capacity.
+  one change per group and epoch, and no more runs than its capacity;
+- no run is sent while the process has as many as it takes (`room`), except those of singletons.
 """
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 
 from sidecar._proto.baton.v1 import callback_pb2, leadership_pb2, stream_pb2
 from sidecar.adapters.app.messages import fill_execute
-from sidecar.model.run import Run
+from sidecar.model.run import Run, RunKind
 
 FRAME_RUNS = 512
 FRAME_BYTES = 1024 * 1024
@@ -33,8 +35,12 @@ class Delivery:
 
 
 class Outbox:
-    def __init__(self) -> None:
+    def __init__(self, room: Callable[[], int] = lambda: FRAME_RUNS) -> None:
+        """`room`: how many more runs the process takes now; `wake` when it grew."""
+        self._room = room
         self._runs: deque[Delivery] = deque()
+        self._singletons: deque[Delivery] = deque()
+        self.unsent = 0  # runs that wait here, without those of singletons
         self._welcome: stream_pb2.Welcome | None = None
         self._leadership: dict[tuple[bool, str, int], stream_pb2.LeadershipChange] = {}
         self._trust: dict[str, leadership_pb2.Leader] = {}
@@ -56,8 +62,21 @@ class Outbox:
         self._waiting.set()
 
     def run(self, delivery: Delivery) -> None:
-        self._runs.append(delivery)
+        singleton = delivery.run.kind is RunKind.SINGLETON
+        (self._singletons if singleton else self._runs).append(delivery)
+        self.unsent += not singleton
         self._waiting.set()
+
+    def withdraw(self, delivery: Delivery) -> None:
+        """Do not send a run that waits here."""
+        if not delivery.cancelled:
+            delivery.cancelled = True
+            self.unsent -= delivery.run.kind is not RunKind.SINGLETON
+
+    def wake(self) -> None:
+        """The process may take more runs."""
+        if self._runs:
+            self._waiting.set()
 
     def become(self, request: callback_pb2.OnBecomeLeaderRequest) -> None:
         key = True, request.context.group, request.context.epoch
@@ -100,17 +119,26 @@ class Outbox:
     def _gathered(self) -> stream_pb2.AttachResponse | None:
         frame = stream_pb2.AttachResponse()
         size = self._add_urgent(frame)
-        runs = frame.runs
-        while self._runs and len(runs) < FRAME_RUNS and size < FRAME_BYTES:
-            delivery = self._runs.popleft()
+        size += self._add_runs(frame, self._singletons, FRAME_RUNS, size)
+        size += self._add_runs(frame, self._runs, self._room(), size)
+        return frame if size else None
+
+    def _add_runs(
+        self, frame: stream_pb2.AttachResponse, waiting: deque[Delivery], most: int, size: int
+    ) -> int:
+        """Add runs up to the limits of the frame; returns how many bytes they add."""
+        before, runs = size, frame.runs
+        while waiting and most > 0 and len(runs) < FRAME_RUNS and size < FRAME_BYTES:
+            delivery = waiting.popleft()
             if delivery.cancelled:
                 continue
-            delivery.sent = True
+            delivery.sent, most = True, most - 1
+            self.unsent -= waiting is self._runs
             fill_execute(request := runs.add(), delivery.run)
             if delivery.traceparent:
                 request.traceparent = delivery.traceparent
             size += _bytes_of(delivery.run)
-        return frame if size else None
+        return size - before
 
     def _add_urgent(self, frame: stream_pb2.AttachResponse) -> int:
         """Add everything but the runs; the size is exact where it may be large."""

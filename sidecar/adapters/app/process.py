@@ -2,8 +2,7 @@
 
 Guarantees:
 - an attempt is answered at most once; answers for attempts that are not open are ignored;
-- the process never has more open runs than its callers admit (`capacity`), and none without a
-  handler of that name;
+- the process never has more open runs than its capacity, and none without a handler of that name;
 - a process that does not answer `failures_max` pings in a row is closed: it can attach again;
 - when it closes, every open run is answered UNAVAILABLE, and everything that waits fails at once.
 """
@@ -22,7 +21,7 @@ from sidecar.adapters.app.outbox import Delivery, Outbox
 from sidecar.adapters.clock import boottime
 from sidecar.model.errors import AppUnavailable, LeaderHandoffFailed, SidecarError
 from sidecar.model.process import ProcessHello
-from sidecar.model.run import Answer, CallFailed, Run, Succeeded
+from sidecar.model.run import Answer, CallFailed, Run, RunKind, Succeeded
 from sidecar.model.term import LossReason, Term
 from sidecar.tracing import NoTracer, Span, Tracer, end_span, execution_of
 
@@ -88,7 +87,7 @@ class AttachedProcess:
         self.hello = hello
         self.number = number  # in the order of attaching
         self.capacity = hello.capacity
-        self.outbox = Outbox()
+        self.outbox = Outbox(self._room)
         self.is_primary = False
         self.ready = False  # it acknowledged that every earlier term is over
         self.missed_pings = 0
@@ -99,6 +98,7 @@ class AttachedProcess:
         self._tracer = None if isinstance(tracer, NoTracer) else tracer
         self._failures_max = failures_max
         self._open: dict[tuple[int, int], _Open] = {}
+        self._singletons = 0  # of the open runs
         self._leadership: dict[tuple[int, str, int], asyncio.Future[None]] = {}
         self._pings: dict[int, asyncio.Future[None]] = {}
         self._last_ping = 0
@@ -115,6 +115,14 @@ class AttachedProcess:
     @property
     def open_runs(self) -> int:
         return len(self._open)
+
+    @property
+    def free(self) -> int:
+        """How many more runs it takes, those that wait for it included."""
+        return self.capacity - self.open_runs
+
+    def _room(self) -> int:
+        return self.capacity - (len(self._open) - self.outbox.unsent - self._singletons)
 
     def close(self, problem: SidecarError | None = None) -> None:
         """End the stream; `problem` is the status that the process gets."""
@@ -210,10 +218,11 @@ class AttachedProcess:
         entry = _Open(self, delivery, answered)
         key = run.ref.run_id, run.ref.attempt
         self._open[key] = entry
+        self._singletons += run.kind is RunKind.SINGLETON
         metrics.RUNS_IN_FLIGHT.inc()
         if refused := self._refusal(run):
             asyncio.get_running_loop().call_soon(self._answer, key, refused)
-            delivery.cancelled = True
+            delivery.sent = True  # it never waits in the outbox
             return entry
         if self._tracer:
             entry.trace = _Trace(self._tracer, run)
@@ -258,7 +267,10 @@ class AttachedProcess:
         entry = self._open.pop(key, None)
         if entry is None:
             return None
-        entry.delivery.cancelled = not entry.delivery.sent
+        self._singletons -= entry.delivery.run.kind is RunKind.SINGLETON
+        if not entry.delivery.sent:
+            self.outbox.withdraw(entry.delivery)
+        self.outbox.wake()
         metrics.RUNS_IN_FLIGHT.dec()
         self._observe(answer, boottime() - entry.since)
         if entry.trace:

@@ -149,7 +149,7 @@ class AppTransport:
     def deliver(self, run: Run, answered: Callable[[Answer], None]) -> Call:
         peer = self._peers.get((run.group, run.ref.epoch))
         if peer is None:
-            return _Undelivered(answered)
+            return Undelivered(answered)
         return peer.deliver(run, answered)
 
     # ── parts ───────────────────────────────────────────────────────────────────────────────────
@@ -221,7 +221,7 @@ class Delivery:
         return await self._transport.wait_delivery(seconds)
 
 
-class _Undelivered:
+class Undelivered:
     """A call for a term that no peer leads."""
 
     def __init__(self, answered: Callable[[Answer], None]) -> None:
