@@ -5,14 +5,17 @@ JSON; InvalidArgument names the field. A field that is not set is None, both way
 of messages take None so.
 """
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from sidecar.model.errors import InvalidArgument
 from sidecar.model.run import RunRef
+
+T = TypeVar("T")
 
 _UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NANOS_MAX = 999_999_999
@@ -92,3 +95,10 @@ def run_of(request: Any) -> RunRef | None:
     if not request.HasField("run"):
         return None
     return RunRef(request.run.run_id, request.run.attempt, request.run.epoch)
+
+
+def chosen(values: Mapping[int, T], number: int, field: str) -> T | None:
+    """The value of an enum; None: unspecified."""
+    if number and number not in values:
+        raise InvalidArgument(field, f"{number} is not known")
+    return values.get(number)

@@ -29,6 +29,7 @@ from sidecar.adapters.grpc_server.stream import AppStreamService
 from sidecar.adapters.postgres.deferreds import PostgresDeferreds
 from sidecar.adapters.postgres.executions import PostgresExecutions
 from sidecar.adapters.postgres.job_catalogue import PostgresJobCatalogue
+from sidecar.adapters.postgres.job_records import PostgresJobRecords
 from sidecar.adapters.postgres.job_submissions import PostgresJobSubmissions
 from sidecar.adapters.postgres.machines import Machines
 from sidecar.adapters.postgres.run_records import PostgresRunRecords
@@ -93,7 +94,12 @@ def build(
         cluster=settings.cluster,
         history_seconds=settings.history.keep_seconds,
     )
-    runs = Runs(PostgresRunRecords(database, identity), hints, authorities=authorities)
+    runs = Runs(
+        PostgresRunRecords(database, identity),
+        hints,
+        authorities=authorities,
+        jobs=PostgresJobRecords(database, identity),
+    )
     deferreds = Deferreds(PostgresDeferreds(database, identity), hints, authorities=authorities)
     jobs = _jobs(infrastructure, leadership)
     ids = Ids(Machines(database, identity.now, lease_seconds=LEASE_SECONDS), boottime)

@@ -9,6 +9,7 @@ from sidecar.adapters.clock import boottime
 from sidecar.adapters.ping_url import PingUrls
 from sidecar.adapters.postgres.database import Database
 from sidecar.adapters.postgres.heartbeats import Heartbeats
+from sidecar.adapters.postgres.job_admission import PostgresJobAdmission
 from sidecar.adapters.postgres.runs import PostgresRuns
 from sidecar.adapters.postgres.schedules import PostgresSchedules
 from sidecar.app.infrastructure import Infrastructure
@@ -18,6 +19,7 @@ from sidecar.execution.authority import Authority
 from sidecar.execution.pipeline import Executions, Pipeline
 from sidecar.execution.slots import Slots
 from sidecar.health.switch import DeadMansSwitch, Peers
+from sidecar.jobs.admitter import Admitter
 from sidecar.logs import bound
 from sidecar.model.breaker import Breaker
 from sidecar.scheduling.backlog import Backlogs
@@ -38,6 +40,8 @@ class LeaderWork:
     pings: PingUrls
     abandoned_groups: AbandonedGroups
     backlogs: Backlogs
+    admitter: Admitter
+    first_group: str  # its leader admits jobs
 
     async def run(self, authority: Authority) -> None:
         """Do all work of one term; returns when the term has drained."""
@@ -55,6 +59,8 @@ class LeaderWork:
             tasks.create_task(singletons, name="work.singletons")
             tasks.create_task(self.switch.watch(authority), name="work.switch")
             tasks.create_task(self.backlogs.watch(authority), name="work.backlog")
+            if authority.term.group == self.first_group:
+                tasks.create_task(self.admitter.lead(authority), name="work.jobs")
 
 
 def build(infrastructure: Infrastructure, states: States, peers: Peers) -> LeaderWork:
@@ -112,4 +118,9 @@ def build(infrastructure: Infrastructure, states: States, peers: Peers) -> Leade
         pings=pings,
         abandoned_groups=AbandonedGroups(runs, keep_seconds=keep_seconds),
         backlogs=backlogs,
+        admitter=Admitter(
+            PostgresJobAdmission(infrastructure.database, infrastructure.identity),
+            infrastructure.hints,
+        ),
+        first_group=settings.groups[0],
     )

@@ -18,7 +18,7 @@ from sidecar.adapters.memory import MemoryWatch
 from sidecar.adapters.postgres.leader_lock import LeaderLock
 from sidecar.adapters.postgres.migrate import migrate
 from sidecar.adapters.postgres.schedules import PostgresSchedules
-from sidecar.app import api, infrastructure, leader_work, states
+from sidecar.app import api, infrastructure, job_work, leader_work, states
 from sidecar.background import failures_logged
 from sidecar.config import Settings
 from sidecar.config.reload import Reload
@@ -97,6 +97,14 @@ class Sidecar:
             drain=self.drain,
             drained=self._elector.stopped,
         )
+        self._jobs = job_work.build(
+            self._infrastructure,
+            self._states,
+            self._elector.authorities,
+            leads_first_group=lambda: self._leadership.get(settings.groups[0]).is_leader,
+            recorded=self._api.jobs.watches.look,
+        )
+        self._api.jobs.wakeup.on_submit.append(self._jobs.claimer.wake)
         self._health = self._build_health()
         self._membership = self._build_membership()
         self._stop = asyncio.Event()
@@ -152,6 +160,7 @@ class Sidecar:
             log.info("api_listening", address=self._settings.api.address)
             await self._stop.wait()
             await self._elector.stopped()
+            await self._jobs.worker.stopped()
             await self._api.server.stop(_STOP_API_SECONDS)
             for task in running:
                 task.cancel()
@@ -168,10 +177,13 @@ class Sidecar:
         cleanups: dict[str, Callable[[], Awaitable[object]]] = {
             "abandoned_groups": self._work.abandoned_groups.clean_up,
             "deferreds": partial(self._api.deferreds.prune, keep_seconds),
+            "jobs": self._jobs.retention.clean_up,
         }
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._membership.stay(identity), name="cluster.registry")
             tasks.create_task(self._sync.run(), name="cluster.config")
+            if settings.jobs.enabled:
+                tasks.create_task(self._jobs.run(), name="jobs.worker")
             tasks.create_task(self._code_sync.run(), name="cluster.code")
             tasks.create_task(self._api.jobs.queues.run(), name="jobs.queues")
             tasks.create_task(self._api.jobs.depths.run(), name="jobs.depths")
@@ -193,6 +205,7 @@ class Sidecar:
         """Become not ready, resign all groups and stop campaigning."""
         self._health.drain()
         self._elector.handle(lambda now: self._election.stop(now, hurry=hurry))
+        self._jobs.worker.drain(0.0 if hurry else self._settings.election.drain_seconds)
 
     def _apply(self, settings: Settings) -> None:
         self._sync.declare(settings.schedules, settings.config_revision)

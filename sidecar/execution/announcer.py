@@ -31,9 +31,10 @@ class Announcer:
     def __init__(
         self, *, states: States | None = None, pings: Pings | None = None, health: Listener
     ) -> None:
+        """`health` is told of every completion: the dead man's switch, or for jobs the watchers."""
         self._states = states
         self._pings = pings
-        self._health = health
+        self._listener = health
 
     def claimed(self, run: Run) -> None:
         if run.kind is RunKind.SCHEDULE and run.ref.attempt == 1:
@@ -62,10 +63,10 @@ class Announcer:
             _count_job(completion, recorded)
         else:
             self._count(run, recorded)
-            self._health(completion, recorded)
-        if recorded.outcome is Outcome.SUCCEEDED:
+        self._listener(completion, recorded)
+        if run.ping_url and recorded.outcome is Outcome.SUCCEEDED:
             self._ping(run, "success")
-        elif recorded.outcome is Outcome.FAILED:
+        elif run.ping_url and recorded.outcome is Outcome.FAILED:
             self._ping(run, "failure")
 
     def too_late(self, run: Run) -> None:

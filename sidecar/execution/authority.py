@@ -76,6 +76,10 @@ class Authorities:
     def get(self, issuer: Term | Lease) -> Authority | None:
         return self._by_issuer.get(issuer)
 
+    def is_lease(self, token: int) -> bool:
+        """Whether this is the token of the worker lease that this runner holds."""
+        return any(isinstance(each, Lease) and each.epoch == token for each in self._by_issuer)
+
     def write_refused(self, token: int) -> None:
         """Storage refused a write of the app with this token: verify the authority."""
         for authority in self._by_issuer.values():

@@ -47,11 +47,26 @@ class RunRecords(Protocol):
     async def heartbeat(self, run: RunRef, progress: float | None, message: str | None) -> bool: ...
 
 
+class Steps(Protocol):
+    """What a running job stores."""
+
+    async def checkpoint(self, run: RunRef, step: str, value: bytes) -> StoredStep: ...
+    async def heartbeat(self, run: RunRef, progress: float | None, message: str | None) -> bool: ...
+
+
 class Runs:
+    """`jobs` stores the steps and heartbeats of runs whose token is a worker lease of this pod."""
+
     def __init__(
-        self, store: RunRecords, hints: Hints, *, authorities: Authorities | None = None
+        self,
+        store: RunRecords,
+        hints: Hints,
+        *,
+        authorities: Authorities | None = None,
+        jobs: Steps | None = None,
     ) -> None:
         self._store = store
+        self._jobs = jobs
         self._hints = hints
         self._authorities = authorities or Authorities()
         self._checkpoint_batch = Batcher(
@@ -108,9 +123,7 @@ class Runs:
                 f"value: checkpoints of a run hold at most {CHECKPOINT_BYTES_MAX} bytes"
             )
         try:
-            answer = await self._checkpoint_batch(Step(run, step, value))
-            if answer is None:
-                answer = await self._store.checkpoint(run, step, value)
+            answer = await self._stored_step(run, step, value)
         except Fenced:
             metrics.FENCED_WRITES.labels("checkpoint").inc()
             self._authorities.write_refused(run.epoch)
@@ -123,13 +136,21 @@ class Runs:
             f"a run holds at most {CHECKPOINTS_MAX} checkpoints and {CHECKPOINT_BYTES_MAX} bytes"
         )
 
+    async def _stored_step(self, run: RunRef, step: str, value: bytes) -> StoredStep:
+        if self._jobs and self._authorities.is_lease(run.epoch):
+            return await self._jobs.checkpoint(run, step, value)
+        answer = await self._checkpoint_batch(Step(run, step, value))
+        return answer or await self._store.checkpoint(run, step, value)
+
     async def heartbeat(self, run: RunRef, progress: float | None, message: str | None) -> None:
         check_run(run)
         if progress is not None and not 0 <= progress <= 1:
             raise InvalidArgument("progress", "must be between 0 and 1")
         check_text("message", message or "")
         try:
-            accepted = await self._store.heartbeat(run, progress, message)
+            job = self._jobs and self._authorities.is_lease(run.epoch)
+            store = self._jobs if self._jobs and job else self._store
+            accepted = await store.heartbeat(run, progress, message)
         except StoreUnavailable as error:
             metrics.STATE_ERRORS.labels(HeartbeatFailed.__name__).inc()
             log.warning("run_heartbeat_failed", run_id=run.run_id, problem=str(error))

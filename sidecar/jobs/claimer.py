@@ -72,14 +72,22 @@ class Claimer:
     hints: Hints
     boottime: Callable[[], float]
     settings: JobSettings = field(default_factory=JobSettings)
+    _wake: Callable[[], None] | None = None
+
+    def wake(self) -> None:
+        """Jobs were submitted on this pod: claim now."""
+        if self._wake:
+            self._wake()
 
     async def work(self, authority: Authority, executions: Executions) -> None:
         """Execute jobs until cancelled; when draining, until all have ended or the deadline."""
         worker = _LeaseWorker(self, authority, executions, Shares(self.settings.weights))
         self.app.on_change.append(worker.woken.set)
+        self._wake = worker.look_again
         try:
             await worker.work()
         finally:
+            self._wake = None
             self.app.on_change.remove(worker.woken.set)
 
 
@@ -239,13 +247,17 @@ class _LeaseWorker:
 
     # ── hints and cancellation ──────────────────────────────────────────────────────────────────
 
+    def look_again(self) -> None:
+        """Jobs may have become due: claim now, and once more shortly after."""
+        self.look_again_at, self.empty_until = _now() + LOOK_AGAIN_SECONDS, 0.0
+        self.woken.set()
+
     async def _follow_hints(self) -> None:
         hints = self.shared.hints.subscribe(TOPIC)
         try:
             while True:
                 await hints.wait()
-                self.look_again_at, self.empty_until = _now() + LOOK_AGAIN_SECONDS, 0.0
-                self.woken.set()
+                self.look_again()
                 if "cancel" in hints.details():
                     await self._cancel_requested()
         finally:

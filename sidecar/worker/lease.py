@@ -63,9 +63,11 @@ class Worker:
         self._stopping = asyncio.Event()
         self._drain_deadline = 0.0
         self._stopped = asyncio.Event()
+        self._stopped.set()
 
     async def run(self, *, while_leased: Work) -> None:
         """Hold a lease and do the work, again and again until `drain` is called."""
+        self._stopped.clear()
         try:
             while not self._stopping.is_set():
                 sent_at = self._clock()
@@ -87,7 +89,7 @@ class Worker:
             self._begin_drain(self._authority)
 
     async def stopped(self) -> None:
-        """Wait until everything was handed back after `drain`."""
+        """Wait until everything was handed back after `drain`; at once if it never ran."""
         await self._stopped.wait()
 
     async def _hold(self, lease: Lease, trust: LeaseTrust, work: Work) -> None:

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import sys
@@ -45,6 +46,16 @@ async def often(context: Context) -> dict[str, int]:
 @app.schedule("failing", every="1h", retry=1)
 async def failing(context: Context) -> None:
     raise RuntimeError("the disk is full")
+
+
+@app.job("send-mail")
+async def send_mail(context: Context) -> dict[str, object]:
+    note("mail", run_id=context.run_id, attempt=context.attempt, to=context.json()["to"])
+    seconds = context.json().get("seconds", 0)
+    if seconds:
+        await asyncio.sleep(seconds)
+    sent = await context.step("sent", lambda: 1)
+    return {"sent": sent, "to": context.json()["to"]}
 
 
 if "also" in sys.argv:

@@ -28,6 +28,11 @@ class JobDelivery:
     def capacity(self) -> int:
         return sum(each.capacity for each in self._processes.ready if each.hello.jobs)
 
+    async def has_handlers(self) -> None:
+        """Wait for a process that can execute a job."""
+        while not self.names:
+            await self._processes.changed()
+
     @property
     def connected(self) -> bool:
         return next(self._processes.ready, None) is not None

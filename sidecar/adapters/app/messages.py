@@ -6,9 +6,9 @@ from typing import cast
 from google.protobuf.duration_pb2 import Duration
 
 from sidecar._proto.baton.v1 import callback_pb2, job_types_pb2, leadership_pb2, runs_pb2
+from sidecar.adapters.app.job_specs import spec_of
 from sidecar.adapters.clock import boottime, utc_now
 from sidecar.adapters.convert import duration, instant_of, timestamp, to_seconds
-from sidecar.adapters.grpc_server.job_messages import spec_of
 from sidecar.model.election_types import LeaderView
 from sidecar.model.errors import InvalidArgument
 from sidecar.model.job import JobContext

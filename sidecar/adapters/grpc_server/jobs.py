@@ -7,13 +7,13 @@ from typing import Any, Protocol
 
 from sidecar._proto.baton.v1 import jobs_pb2 as pb
 from sidecar._proto.baton.v1 import jobs_pb2_grpc
+from sidecar.adapters.app.job_specs import spec_of
 from sidecar.adapters.convert import instant_of
 from sidecar.adapters.grpc_server.job_messages import (
     filter_of,
     job_message,
     queue_message,
     selection_of,
-    spec_of,
     wait_of,
 )
 from sidecar.adapters.grpc_server.paging import checked_size, fitting, position_of, token_of

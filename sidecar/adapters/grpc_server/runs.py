@@ -1,11 +1,11 @@
 """The Runs service: converts messages; the rules are in `sidecar/execution/runs.py`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol, TypeVar
 
 from sidecar._proto.baton.v1 import runs_pb2, runs_pb2_grpc
 from sidecar.adapters.app.messages import KINDS
-from sidecar.adapters.convert import run_of, timestamp
+from sidecar.adapters.convert import chosen, run_of, timestamp
 from sidecar.adapters.grpc_server.paging import checked_size, fitting, position_of, token_of
 from sidecar.model.errors import InvalidArgument
 from sidecar.model.run import Outcome, RunRef, RunState
@@ -96,13 +96,6 @@ def position_before(run_id: str) -> int | None:
     if not (run_id.isascii() and run_id.isdecimal() and len(run_id) < 20):
         raise InvalidArgument("page_token", "was not issued for this list")
     return int(run_id)
-
-
-def chosen(values: Mapping[int, T], number: int, field: str) -> T | None:
-    """The value of an enum; None: unspecified."""
-    if number and number not in values:
-        raise InvalidArgument(field, f"{number} is not known")
-    return values.get(number)
 
 
 def _message(run: RunRecord) -> runs_pb2.Run:
