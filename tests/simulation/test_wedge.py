@@ -1,5 +1,6 @@
 """G10: a wedge turns red in time, moves on once, and leadership never goes round in circles."""
 
+from collections.abc import Generator
 from dataclasses import replace
 from datetime import datetime
 
@@ -33,11 +34,13 @@ def test_stepping_down_without_a_pause_is_found(monkeypatch: pytest.MonkeyPatch)
 def test_stepping_down_for_what_was_inherited_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """G10: a leader that had no chance to do better gives way to nobody."""
 
-    def judged(watch: Watch, reading: VitalsReading, now: datetime, seconds: float) -> Judgement:
-        judgement = health.judged(watch, reading, now, seconds)
+    def judging(
+        watch: Watch, reading: VitalsReading, now: datetime, seconds: float
+    ) -> Generator[None, None, Judgement]:
+        judgement = yield from health.judging(watch, reading, now, seconds)
         return replace(judgement, own=judgement.stale)
 
-    monkeypatch.setattr(switch, "judged", judged)
+    monkeypatch.setattr(switch, "judging", judging)
     assert "for what it inherited" in _first_problem(Where.EVERYWHERE)
 
 
