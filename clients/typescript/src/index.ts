@@ -4,8 +4,8 @@
  * `Baton` is the app object: register handlers and hooks on it, then `run()` it beside a sidecar. `Sidecar`
  * alone is for programs that only call the sidecar. Messages of the contract are in `baton-client/v1/*`.
  */
-export { Baton, type RunOptions, type ServeOptions } from "./app.js";
-export type { Handler } from "./callbacks.js";
+export { type AttachOptions, Baton, type RunOptions, type ServeOptions } from "./app.js";
+export type { Handler } from "./handlers.js";
 export type { CallOptions } from "./connection.js";
 export { Context, OwnedState } from "./context.js";
 export { Deferred } from "./deferreds.js";

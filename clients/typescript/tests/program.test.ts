@@ -94,8 +94,10 @@ test("run ends with its signal", async (t) => {
     fake.close();
   });
   const end = new AbortController();
-  const address = `unix://${await directory(t)}/app.sock`;
+  const path = join(await directory(t), "app.sock");
+  const address = `unix://${path}`;
   const running = quietApp().run({ address, sidecar: fake.address, signal: end.signal });
+  await eventually(() => existsSync(path));
   fake.callAppAt(address);
   await fake.lead();
   end.abort();
