@@ -2,13 +2,21 @@
 import { Server } from "@grpc/grpc-js";
 import { Attachment } from "./attach.js";
 import { Callbacks } from "./callbacks.js";
+import {
+  scheduleOf,
+  type ScheduleOptions,
+  singletonOf,
+  type SingletonOptions,
+} from "./declared.js";
 import { Cancelled } from "./errors.js";
 import { Executor } from "./execution.js";
 import { AppCallback } from "./gen/baton/v1/callback_pb.js";
 import { Health as HealthService } from "./gen/grpc/health/v1/health_pb.js";
-import { type Handler, Handlers } from "./handlers.js";
+import { type Handler, Handlers, type JobHandler } from "./handlers.js";
 import { Health } from "./health.js";
-import { helloOf, type HelloOptions } from "./hello.js";
+import { helloOf, type HelloOptions, revisionOf } from "./hello.js";
+import type { JobDefaults } from "./job_spec.js";
+import type { JobsHome } from "./jobs.js";
 import { type BecomeHook, Hooks, Leading, type LoseHook } from "./leading.js";
 import { type Log, quietLog } from "./log.js";
 import { untilStopped } from "./program.js";
@@ -20,6 +28,15 @@ import { TokenFile } from "./tokens.js";
 const APP_ADDRESS = "127.0.0.1:50051";
 const DRAIN_MS = 25_000; // the sidecar's own drain time (20 s) and a margin
 const STOP_MS = 2000;
+
+/** How an app is made. */
+export interface AppOptions {
+  readonly log?: Log;
+  /** Sends only the type of an unexpected error, not its message. */
+  readonly hideErrors?: boolean;
+  /** Orders builds in a rollout: what the higher one declares wins; else BATON_REVISION, else 0. */
+  readonly revision?: number | bigint;
+}
 
 /** Where the sidecar is, and how much this process takes. */
 export interface AttachOptions extends ConnectOptions, HelloOptions {}
@@ -56,21 +73,59 @@ export class Baton extends Sidecar {
   readonly #handlers = new Handlers();
   readonly #hooks = new Hooks();
   readonly #log: Log;
+  readonly #hideErrors: boolean;
+  readonly #revision: bigint;
   #running: Running | undefined;
 
-  constructor({ log = quietLog }: { readonly log?: Log } = {}) {
+  constructor({ log = quietLog, hideErrors = false, revision }: AppOptions = {}) {
     super();
     this.#log = log;
+    this.#hideErrors = hideErrors;
+    this.#revision = revisionOf(revision);
   }
 
-  /** Registers the handler of a schedule, by ticks and by trigger. */
-  schedule<P = unknown, S = unknown>(name: string, handler: Handler<P, S>): this {
-    return this.#register(this.#handlers.schedules, name, handler as Handler);
+  /** Registers the handler of a schedule, by ticks and by trigger; with options it declares the schedule, too. */
+  schedule<P = unknown, S = unknown>(name: string, handler: Handler<P, S>): this;
+  schedule<P = unknown, S = unknown>(
+    name: string,
+    options: ScheduleOptions,
+    handler: Handler<P, S>,
+  ): this;
+  schedule(name: string, ...rest: [Handler] | [ScheduleOptions, Handler]): this {
+    const { options, handler } = parted(rest);
+    const declared = options && scheduleOf(name, options);
+    this.#register(this.#handlers.schedules, name, handler);
+    if (declared) this.#handlers.declaredSchedules.push(declared);
+    return this;
   }
 
-  /** Registers the handler of a singleton: it runs for as long as the term lasts. */
-  singleton<S = unknown>(name: string, handler: Handler<unknown, S>): this {
-    return this.#register(this.#handlers.singletons, name, handler as Handler);
+  /** Registers the handler of a singleton, for as long as a term lasts; with options it declares it, too. */
+  singleton<S = unknown>(name: string, handler: Handler<unknown, S>): this;
+  singleton<S = unknown>(
+    name: string,
+    options: SingletonOptions,
+    handler: Handler<unknown, S>,
+  ): this;
+  singleton(name: string, ...rest: [Handler] | [SingletonOptions, Handler]): this {
+    const { options, handler } = parted(rest);
+    const declared = options && singletonOf(name, options);
+    this.#register(this.#handlers.singletons, name, handler);
+    if (declared) this.#handlers.declaredSingletons.push(declared);
+    return this;
+  }
+
+  /** Registers the handler of a job; the options are the defaults of the jobs of that name submitted here. */
+  job<P = unknown, S = unknown>(name: string, handler: JobHandler<P, S>): this;
+  job<P = unknown, S = unknown>(
+    name: string,
+    options: JobDefaults,
+    handler: JobHandler<P, S>,
+  ): this;
+  job(name: string, ...rest: [JobHandler] | [JobDefaults, JobHandler]): this {
+    const { options, handler } = parted(rest);
+    this.#register(this.#handlers.jobs, name, handler as Handler);
+    if (options) this.#handlers.jobDefaults.set(name, options);
+    return this;
   }
 
   /** Registers what is done before the first run of a term; an error refuses the term. */
@@ -105,7 +160,7 @@ export class Baton extends Sidecar {
    * It does not wait for the sidecar: one that starts later is found. Register handlers before.
    */
   attach(options: AttachOptions = {}): this {
-    const hello = () => helloOf(this.#handlers, options);
+    const hello = () => helloOf(this.#handlers, options, this.#revision);
     hello(); // a wrong option is an error here
     this.connect(options);
     const { leading, executor } = this.#work({ watches: false });
@@ -143,6 +198,7 @@ export class Baton extends Sidecar {
     if (!running) return;
     const { leading, executor, attachment } = running;
     leading.stopping = true;
+    executor.drain();
     attachment?.leave();
     for (const { group } of leading.terms.all()) void leading.resign(group);
     const waits = [leading.idle(timeoutMs, signal), executor.idle(timeoutMs, signal)];
@@ -198,10 +254,23 @@ export class Baton extends Sidecar {
     });
   }
 
+  protected override jobsHome(): JobsHome {
+    return {
+      defaultsOf: (name) => this.#handlers.defaultsOf(name),
+      cluster: () => this.#running?.attachment?.cluster,
+    };
+  }
+
   #work({ watches }: { readonly watches: boolean }) {
     const leading = new Leading(this, this.#hooks, this.#log, watches);
-    const parts = { sidecar: this, leading, handlers: this.#handlers, log: this.#log };
-    return { leading, executor: new Executor(parts) };
+    const executor = new Executor({
+      sidecar: this,
+      leading,
+      handlers: this.#handlers,
+      log: this.#log,
+      hideErrors: this.#hideErrors,
+    });
+    return { leading, executor };
   }
 
   #register<T>(registry: Map<string, T>, name: string, value: T): this {
@@ -212,6 +281,10 @@ export class Baton extends Sidecar {
     registry.set(name, value);
     return this;
   }
+}
+
+function parted<O, H>(rest: [H] | [O, H]): { options?: O; handler: H } {
+  return rest.length === 1 ? { handler: rest[0] } : { options: rest[0], handler: rest[1] };
 }
 
 async function stopped({ leading, executor, served, attachment }: Running): Promise<void> {

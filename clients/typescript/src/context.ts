@@ -9,6 +9,9 @@ import { timestampDate } from "@bufbuild/protobuf/wkt";
 import type { Deferred } from "./deferreds.js";
 import type { ExecuteRequest } from "./gen/baton/v1/callback_pb.js";
 import type { ExecutionMetadata, RunKind } from "./gen/baton/v1/runs_pb.js";
+import { FailedPrecondition } from "./errors.js";
+import { JobPriority } from "./gen/baton/v1/job_types_pb.js";
+import { type Priority, priorityOf } from "./job_spec.js";
 import { Fail } from "./outcomes.js";
 import type { ClusterContext } from "./scope.js";
 import type { Progress, Runs } from "./runs.js";
@@ -151,16 +154,52 @@ export class Context<P = unknown, S = unknown> {
 
   /** Replaces the owned state now, not only when the run ends. */
   async putState(value: S): Promise<void> {
-    const { entityType, entityId } = this.cluster;
     const raw = toBytes(value);
     const options = { run: this.runRef, signal: this.signal };
-    await this.#sidecar.state.put(`${entityType}-state:${entityId}`, raw, options);
+    await this.#sidecar.state.put(this.stateKey(), raw, options);
     this.#state = new OwnedState(raw, this.#state.version);
+  }
+
+  /** The key of the owned state. */
+  protected stateKey(): string {
+    const { entityType, entityId } = this.cluster;
+    return `${entityType}-state:${entityId}`;
   }
 
   /** Waits; throws the signal's reason as soon as this attempt must stop. */
   async sleep(ms: number): Promise<void> {
     await pause(ms, this.signal);
     this.signal.throwIfAborted();
+  }
+}
+
+/** One attempt of one job. Its owned state is that of its key; `draining` is aborted when the app stops. */
+export class JobRun<P = unknown, S = unknown> extends Context<P, S> {
+  readonly queue: string;
+  /** Jobs with the same name and key run one at a time and share state; empty: none. */
+  readonly key: string;
+  readonly priority: Priority;
+  readonly labels: Readonly<Record<string, string>>;
+  /** Empty: none. */
+  readonly batch: string;
+  readonly submittedAt: Date | undefined;
+  /** How often the job was taken back from a pod that died or lost its lease. */
+  readonly rescues: number;
+
+  constructor(request: ExecuteRequest, parts: RunParts) {
+    super(request, parts);
+    const { job } = request;
+    this.queue = job?.queue || "default";
+    this.key = job?.key ?? "";
+    this.priority = priorityOf(job?.priority ?? JobPriority.NORMAL);
+    this.labels = { ...job?.labels };
+    this.batch = job?.batch ?? "";
+    this.submittedAt = job?.submittedAt && timestampDate(job.submittedAt);
+    this.rescues = job?.rescues ?? 0;
+  }
+
+  protected override stateKey(): string {
+    if (this.key) return `job-state:${this.name}/${this.key}`;
+    throw new FailedPrecondition(`job '${this.name}' has no key, and so no state`);
   }
 }

@@ -6,7 +6,7 @@
  */
 import { setMaxListeners } from "node:events";
 import { status } from "@grpc/grpc-js";
-import { Context, type RunRecords } from "./context.js";
+import { Context, JobRun, type RunRecords } from "./context.js";
 import { BatonError, Cancelled } from "./errors.js";
 import {
   type ExecuteRequest,
@@ -15,6 +15,7 @@ import {
   type OnBecomeLeaderRequest,
   type OnLoseLeadershipRequest,
 } from "./gen/baton/v1/callback_pb.js";
+import { RunKind } from "./gen/baton/v1/runs_pb.js";
 import type { Handler, Handlers } from "./handlers.js";
 import type { Leading, Reason } from "./leading.js";
 import type { Log } from "./log.js";
@@ -31,14 +32,19 @@ export interface ExecutorParts {
   readonly leading: Leading;
   readonly handlers: Handlers;
   readonly log: Log;
+  /** Only the type of an unexpected error is sent. */
+  readonly hideErrors: boolean;
 }
 
 /** Hands the sidecar's messages to hooks and handlers. */
 export class Executor {
   readonly #attempts = new Set<AbortController>();
   readonly #open = new WaitGroup();
+  readonly #draining = new AbortController();
 
-  constructor(private readonly parts: ExecutorParts) {}
+  constructor(private readonly parts: ExecutorParts) {
+    setMaxListeners(0, this.#draining.signal); // one for each job that listens
+  }
 
   /** Opens a term; `asked` is aborted when the sidecar no longer waits for it. */
   async become(
@@ -76,20 +82,26 @@ export class Executor {
     attempt: AbortController,
     { traceparent, records }: { traceparent: string; records: RunRecords },
   ): Promise<ExecuteResponse> {
-    const cluster = clusterContextOf(request.context);
-    const term = this.#termOf(cluster);
+    const cluster = clusterOf(request);
+    const term = request.kind === RunKind.JOB ? undefined : this.#termOf(cluster);
     const handler = this.parts.handlers.find(request);
     if (!handler) throw new Refusal(status.NOT_FOUND, `no handler for '${request.name}'`);
     setMaxListeners(0, attempt.signal); // one for each call that the handler makes
     const { sidecar } = this.parts;
-    const run = { cluster, sidecar, records, draining: term.draining, signal: attempt.signal };
-    const context = new Context(request, run);
+    const draining = term?.draining ?? this.#draining.signal;
+    const run = { cluster, sidecar, records, draining, signal: attempt.signal };
+    const context = term ? new Context(request, run) : new JobRun(request, run);
     const answer = await inScope({ cluster, sidecar, traceparent }, () =>
       this.#run(term, attempt, () => this.#answer(handler, context)),
     );
     // However it ended: a handler that was told to stop may have left its work half done.
     if (attempt.signal.aborted) throw endedBy(attempt.signal.reason);
     return answer;
+  }
+
+  /** Jobs learn that the app is stopping; the runs of a term learn it from their term. */
+  drain(): void {
+    this.#draining.abort(new Cancelled("the app is stopping"));
   }
 
   /** Stops every attempt. */
@@ -108,11 +120,15 @@ export class Executor {
     return term;
   }
 
-  async #run<T>(term: Term, attempt: AbortController, task: () => Promise<T>): Promise<T> {
+  async #run<T>(
+    term: Term | undefined,
+    attempt: AbortController,
+    task: () => Promise<T>,
+  ): Promise<T> {
     const done = this.#open.add();
     this.#attempts.add(attempt);
     try {
-      return await this.parts.leading.run(term, attempt, task);
+      return await (term ? this.parts.leading.run(term, attempt, task) : task());
     } finally {
       this.#attempts.delete(attempt);
       done();
@@ -121,14 +137,20 @@ export class Executor {
 
   async #answer(handler: Handler, context: Context): Promise<ExecuteResponse> {
     try {
-      return success(await handler(context));
+      return success(await handler(context), this.parts.handlers.defaultsOf);
     } catch (error) {
       if (!isMeant(error) && !context.signal.aborted) {
         this.parts.log.error(`run ${context.runId} of ${context.name} failed`, error);
       }
-      return failure(error);
+      return failure(error, this.parts.hideErrors);
     }
   }
+}
+
+/** A job belongs to no group. */
+function clusterOf({ kind, context }: ExecuteRequest): ClusterContext {
+  const cluster = clusterContextOf(context);
+  return kind === RunKind.JOB ? Object.freeze({ ...cluster, group: "" }) : cluster;
 }
 
 function endedBy(reason: unknown): Refusal {

@@ -13,7 +13,11 @@ export interface HelloOptions {
 }
 
 /** The message, of the handlers that are registered now. */
-export function helloOf(handlers: Handlers, { capacity = CAPACITY }: HelloOptions): Hello {
+export function helloOf(
+  handlers: Handlers,
+  { capacity = CAPACITY }: HelloOptions,
+  revision: bigint,
+): Hello {
   if (!Number.isInteger(capacity) || capacity < 1 || capacity > CAPACITY_MAX) {
     throw new RangeError(`capacity must be an integer from 1 to ${CAPACITY_MAX}`);
   }
@@ -23,5 +27,16 @@ export function helloOf(handlers: Handlers, { capacity = CAPACITY }: HelloOption
     capacity,
     singletons: [...handlers.singletons.keys()],
     schedules: [...handlers.schedules.keys()],
+    jobs: [...handlers.jobs.keys()],
+    declaredSchedules: handlers.declaredSchedules,
+    declaredSingletons: handlers.declaredSingletons,
+    revision,
   };
+}
+
+/** The revision given, else BATON_REVISION, else 0: by the time at which the declarations were first seen. */
+export function revisionOf(given: number | bigint | undefined): bigint {
+  const text = String(given ?? (process.env.BATON_REVISION || "0"));
+  if (/^\d{1,20}$/.test(text) && BigInt(text) < 2n ** 64n) return BigInt(text);
+  throw new RangeError(`revision must be an integer from 0 to 2^64 - 1, not '${text}'`);
 }

@@ -106,6 +106,7 @@ export class Session {
 
   /** Ends the stream after everything was sent; cancels it if that takes longer. */
   async close(timeoutMs: number): Promise<void> {
+    await new Promise(setImmediate); // attempts that have just ended are about to answer
     this.#outbox.whenEmpty(() => {
       this.#closing = true;
       this.#call.end();

@@ -1,5 +1,6 @@
 /** What handlers are given, and what their answers become. */
 import assert from "node:assert/strict";
+import plainTest from "node:test";
 import { durationMs } from "@bufbuild/protobuf/wkt";
 import { status } from "@grpc/grpc-js";
 import { RunKind } from "../src/gen/baton/v1/runs_pb.js";
@@ -15,6 +16,7 @@ import {
   Retry,
   Skip,
 } from "../src/index.js";
+import { failure } from "../src/outcomes.js";
 import { eventually, resultOf, testBoth as test } from "./beside.js";
 
 test("a handler sees the whole request", async (t, beside) => {
@@ -45,6 +47,7 @@ const failing = (error: unknown) => () => {
   throw error;
 };
 
+const NO_BIGINT = "TypeError: Do not know how to serialize a BigInt";
 const ANSWERS: [string, () => unknown, object][] = [
   ["nothing", () => undefined, { case: "succeeded", result: "" }],
   ["null", () => null, { case: "succeeded", result: "null" }],
@@ -67,18 +70,18 @@ const ANSWERS: [string, () => unknown, object][] = [
   ],
   [
     "an unexpected error",
-    failing(new TypeError("password=hunter2")),
-    { case: "failed", message: "unhandled TypeError", code: "TypeError", retryable: true },
+    failing(new TypeError("no such order")),
+    { case: "failed", message: "TypeError: no such order", code: "TypeError", retryable: true },
   ],
   [
     "a state that JSON cannot say",
     failing(new Fail("never", { state: 1n })),
-    { case: "failed", message: "unhandled TypeError", code: "TypeError", retryable: true },
+    { case: "failed", message: NO_BIGINT, code: "TypeError", retryable: true },
   ],
   [
     "what JSON cannot say",
     () => 1n,
-    { case: "failed", message: "unhandled TypeError", code: "TypeError", retryable: true },
+    { case: "failed", message: NO_BIGINT, code: "TypeError", retryable: true },
   ],
 ];
 
@@ -102,6 +105,23 @@ for (const [name, handler, expected] of ANSWERS) {
     }
   });
 }
+
+test("the message of an unexpected error is cut at 4 KiB", async (t, beside) => {
+  const { app, fake } = await beside(t);
+  app.schedule("report", failing(new Error(`x${"€".repeat(5000)}`)));
+  await fake.lead();
+  const { outcome } = await fake.execute("report");
+  assert.ok(outcome.case === "failed");
+  assert.match(outcome.value.message, /^Error: x€+$/);
+  assert.equal(new TextEncoder().encode(outcome.value.message).length, 4094);
+});
+
+plainTest("with hideErrors only the type of an unexpected error is sent", () => {
+  const { outcome } = failure(new TypeError("password=hunter2"), true);
+  assert.ok(outcome.case === "failed");
+  const { message, code } = outcome.value;
+  assert.deepEqual([message, code], ["unhandled TypeError", "TypeError"]);
+});
 
 test("unknown handlers and unknown terms are undeliverable", async (t, beside) => {
   const { app, fake } = await beside(t);

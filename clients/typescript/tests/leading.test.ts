@@ -11,7 +11,7 @@ import { RunKind } from "../src/gen/baton/v1/runs_pb.js";
 import { clusterContext } from "../src/index.js";
 import { clusterContextOf } from "../src/scope.js";
 import { Term } from "../src/terms.js";
-import { eventually, quietApp, testBoth as test } from "./beside.js";
+import { eventually, quietApp, resultOf, testBoth as test } from "./beside.js";
 import type { FakeSidecar } from "./fake/sidecar.js";
 
 /** Calls the app with messages that the fake itself would never send. */
@@ -258,4 +258,46 @@ plainTest("names are registered once", () => {
   assert.throws(() => app.schedule("report", () => undefined), /registered already/);
   app.onBecomeLeader(() => undefined);
   assert.throws(() => app.onBecomeLeader(() => undefined), /registered already/);
+});
+
+test("G1: when trust expires the loss hook runs once, and a later loss is answered", async (t, beside) => {
+  const { app, fake } = await beside(t);
+  const { became, lost } = teller(fake);
+  const losses: unknown[] = [];
+  app.onLoseLeadership(({ epoch, isLeader }, reason) => losses.push([epoch, isLeader, reason]));
+  fake.renews = false;
+  await became(7n, 300);
+  await eventually(() => losses.length);
+  assert.deepEqual(losses, [[7n, false, "LEASE_LOST"]]);
+  assert.equal(app.isLeader(), false);
+  await lost(7n);
+  await lost(0n);
+  assert.equal(losses.length, 1);
+  await became(8n);
+  assert.ok(app.isLeader());
+});
+
+test("a term whose trust expires during the become hook is refused", async (t, beside) => {
+  const { app, fake } = await beside(t);
+  app.onBecomeLeader(async (_, signal) => {
+    await eventually(() => signal.aborted);
+  });
+  fake.renews = false;
+  await assert.rejects(teller(fake).became(7n, 300), { code: status.UNAVAILABLE });
+});
+
+test("a sidecar that still counts on an expired term is asked to hand it over", async (t, beside) => {
+  const { app, fake } = await beside(t);
+  const losses: string[] = [];
+  app.schedule("report", () => "done");
+  app.onLoseLeadership((_, reason) => losses.push(reason));
+  fake.renews = false;
+  await fake.lead("default", 300);
+  await eventually(() => losses.length);
+  await assert.rejects(fake.execute("report"), { code: status.UNAVAILABLE });
+  await eventually(() => !fake.leads);
+  await fake.handOver;
+  fake.renews = true;
+  await fake.lead("default", 3000);
+  assert.equal(resultOf(await fake.execute("report")), "done");
 });

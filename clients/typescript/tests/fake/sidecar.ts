@@ -12,6 +12,7 @@ import { Connection } from "../../src/connection.js";
 import { type ExecuteResponse, LossReason } from "../../src/gen/baton/v1/callback_pb.js";
 import { Deferreds } from "../../src/gen/baton/v1/deferreds_pb.js";
 import { Ids } from "../../src/gen/baton/v1/ids_pb.js";
+import { Jobs } from "../../src/gen/baton/v1/jobs_pb.js";
 import { type Leader, LeaderSchema, Leadership } from "../../src/gen/baton/v1/leadership_pb.js";
 import {
   type Checkpoint,
@@ -26,6 +27,7 @@ import { State } from "../../src/gen/baton/v1/state_pb.js";
 import { listen } from "../../src/server.js";
 import { TokenFile } from "../../src/tokens.js";
 import { FakeDeferreds, FakeSchedules } from "./durable.js";
+import { FakeJobs } from "./jobs.js";
 import { addService, type Methods, Refused, type WatchCall, Watchers } from "./serving.js";
 import { FakeState } from "./state.js";
 import { FakeStream } from "./stream.js";
@@ -78,6 +80,7 @@ export class FakeSidecar {
 
   readonly state = new FakeState((run) => this.#requireLive(run));
   readonly deliveries: Delivery[] = [];
+  readonly jobs: FakeJobs = new FakeJobs(() => this.stream, this.state);
   #id = 0n;
   #server = new Server();
   #renewing: NodeJS.Timeout | undefined;
@@ -110,6 +113,10 @@ export class FakeSidecar {
     addService(server, Deferreds, this.#deferreds.methods, admit);
     addService(server, Schedules, this.#schedules.methods, admit);
     addService(server, Ids, this.#ids, admit);
+    const watchJob = (call: WatchCall) => {
+      this.jobs.watch(call);
+    };
+    addService(server, Jobs, this.jobs.methods, admit, watchJob);
     if (this.hasStream) this.stream.addTo(server);
     this.address = await listen(server, address);
   }
@@ -225,7 +232,9 @@ export class FakeSidecar {
     if (refusal) throw refusal;
   }
 
-  #requireLive({ runId, attempt, epoch }: RunRef): Delivery {
+  #requireLive(run: RunRef): Pick<Delivery, "checkpoints" | "progress"> {
+    const { runId, attempt, epoch } = run;
+    if (this.jobs.isLive(run)) return this.jobs.find(runId).report;
     const found = this.deliveries.find((delivery) => delivery.runId === runId);
     if (found?.live && found.attempt === attempt && found.epoch === epoch) return found;
     throw new Refused(status.FAILED_PRECONDITION);

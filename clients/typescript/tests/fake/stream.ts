@@ -104,10 +104,15 @@ export class FakeProcess implements Transport {
     const context = { ...request.context, cluster: "", runnerId: "" };
     this.send({ runs: [{ ...request, context, ...deadline } as Execute] });
     const release = onAbort([signal], (reason) => {
-      this.send({ cancels: [{ runId, attempt, reason: String(reason) }] });
-      this.#runs.reject(reason as Error, key);
+      this.cancel(runId, attempt, (reason as Error).message);
     });
     return responseOf(await answer.finally(release));
+  }
+
+  /** Cancels an attempt; whoever waits for its answer learns it. */
+  cancel(runId: bigint, attempt: number, reason = "cancelled"): void {
+    this.send({ cancels: [{ runId, attempt, reason }] });
+    this.#runs.reject(new Error(reason), `${runId}/${attempt}`);
   }
 
   receive(request: AttachRequest): void {
