@@ -9,6 +9,7 @@ import { setMaxListeners } from "node:events";
 import {
   create,
   type DescMessage,
+  type DescMethodBiDiStreaming,
   type DescMethodServerStreaming,
   type DescMethodUnary,
   type MessageInitShape,
@@ -17,6 +18,7 @@ import {
 import {
   type ChannelOptions,
   Client,
+  type ClientDuplexStream,
   credentials,
   Metadata,
   type ServiceError,
@@ -121,6 +123,22 @@ export class Connection {
       release();
       call.cancel();
     }
+  }
+
+  /** A stream in both directions; it sends bytes that are serialized already. */
+  duplex<O>(
+    { parent, name }: DescMethodBiDiStreaming,
+    read: (bytes: Buffer) => O,
+  ): ClientDuplexStream<Uint8Array, O> {
+    const path = `/${parent.typeName}/${name}`;
+    const send = (bytes: Uint8Array) =>
+      Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    const call = this.#open.makeBidiStreamRequest(path, send, read, this.#metadata());
+    const release = onAbort([this.#closed.signal], () => {
+      call.cancel();
+    });
+    call.on("close", release);
+    return call;
   }
 
   async #once<I extends DescMessage, O extends DescMessage>(

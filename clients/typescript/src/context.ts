@@ -9,12 +9,14 @@ import { timestampDate } from "@bufbuild/protobuf/wkt";
 import type { Deferred } from "./deferreds.js";
 import type { ExecuteRequest } from "./gen/baton/v1/callback_pb.js";
 import type { ExecutionMetadata, RunKind } from "./gen/baton/v1/runs_pb.js";
+import { FailedPrecondition } from "./errors.js";
+import { JobPriority } from "./gen/baton/v1/job_types_pb.js";
+import { type Priority, priorityOf } from "./job_spec.js";
 import { Fail } from "./outcomes.js";
-import { type ClusterContext, clusterContextOf } from "./scope.js";
-import type { Progress } from "./runs.js";
+import type { ClusterContext } from "./scope.js";
+import type { Progress, Runs } from "./runs.js";
 import type { Sidecar } from "./sidecar.js";
 import type { RunRef } from "./state.js";
-import type { Term } from "./terms.js";
 import { fromJson, fromStored, toBytes, toStored } from "./values.js";
 import { pause } from "./waiting.js";
 
@@ -29,6 +31,18 @@ export class OwnedState<S = unknown> {
   json(): S | undefined {
     return fromJson(this.raw) as S | undefined;
   }
+}
+
+/** Where what a run reports while it runs is stored: by unary calls, or over the stream. */
+export type RunRecords = Pick<Runs, "checkpoint" | "heartbeat">;
+
+/** What an attempt has besides its request. */
+export interface RunParts {
+  readonly cluster: ClusterContext;
+  readonly sidecar: Sidecar;
+  readonly records: RunRecords;
+  readonly draining: AbortSignal;
+  readonly signal: AbortSignal;
 }
 
 /** One attempt of one run, with a payload `P` and an owned state `S`. */
@@ -52,15 +66,17 @@ export class Context<P = unknown, S = unknown> {
   readonly metadata: ExecutionMetadata | undefined;
   /** Aborted when this attempt must stop: its run was cancelled, its time or its term is over. */
   readonly signal: AbortSignal;
+  /** Aborted when the leader starts to hand over: start nothing new. */
+  readonly draining: AbortSignal;
 
   #state: OwnedState<S>;
-  readonly #term: Term;
   readonly #sidecar: Sidecar;
+  readonly #records: RunRecords;
   readonly #stored: Map<string, Uint8Array>;
   readonly #begun = new Set<string>();
 
-  constructor(request: ExecuteRequest, term: Term, sidecar: Sidecar, signal: AbortSignal) {
-    this.cluster = clusterContextOf(request.context);
+  constructor(request: ExecuteRequest, parts: RunParts) {
+    this.cluster = parts.cluster;
     this.name = request.name;
     this.kind = request.kind;
     this.runId = request.runId;
@@ -72,10 +88,11 @@ export class Context<P = unknown, S = unknown> {
     this.scheduledAt = request.scheduledAt ? timestampDate(request.scheduledAt) : new Date();
     this.deadline = request.deadline && timestampDate(request.deadline);
     this.metadata = request.metadata;
-    this.signal = signal;
+    this.signal = parts.signal;
+    this.draining = parts.draining;
     this.#state = new OwnedState(request.state, request.stateVersion);
-    this.#term = term;
-    this.#sidecar = sidecar;
+    this.#sidecar = parts.sidecar;
+    this.#records = parts.records;
     this.#stored = new Map(request.checkpoints.map(({ step, value }) => [step, value]));
   }
 
@@ -87,11 +104,6 @@ export class Context<P = unknown, S = unknown> {
   /** The owned state as it was committed last, or as this attempt has put it since. */
   get state(): OwnedState<S> {
     return this.#state;
-  }
-
-  /** Aborted when the leader begins to hand over: begin nothing new. */
-  get draining(): AbortSignal {
-    return this.#term.draining;
   }
 
   /** Names this attempt, for calls that must fail once it is over. */
@@ -114,7 +126,7 @@ export class Context<P = unknown, S = unknown> {
     if (!stored) {
       stored = toStored(await task());
       // Not ended by the signal: what was done is remembered if the attempt still counts.
-      await this.#sidecar.runs.checkpoint(this.runRef, name, stored);
+      await this.#records.checkpoint(this.runRef, name, stored);
       this.#stored.set(name, stored);
     }
     return fromStored(stored) as T;
@@ -137,21 +149,57 @@ export class Context<P = unknown, S = unknown> {
 
   /** Reports that this run is alive, how far it is, and what it is doing. */
   async heartbeat(progress: Progress = {}): Promise<void> {
-    await this.#sidecar.runs.heartbeat(this.runRef, progress, { signal: this.signal });
+    await this.#records.heartbeat(this.runRef, progress, { signal: this.signal });
   }
 
   /** Replaces the owned state now, not only when the run ends. */
   async putState(value: S): Promise<void> {
-    const { entityType, entityId } = this.cluster;
     const raw = toBytes(value);
     const options = { run: this.runRef, signal: this.signal };
-    await this.#sidecar.state.put(`${entityType}-state:${entityId}`, raw, options);
+    await this.#sidecar.state.put(this.stateKey(), raw, options);
     this.#state = new OwnedState(raw, this.#state.version);
+  }
+
+  /** The key of the owned state. */
+  protected stateKey(): string {
+    const { entityType, entityId } = this.cluster;
+    return `${entityType}-state:${entityId}`;
   }
 
   /** Waits; throws the signal's reason as soon as this attempt must stop. */
   async sleep(ms: number): Promise<void> {
     await pause(ms, this.signal);
     this.signal.throwIfAborted();
+  }
+}
+
+/** One attempt of one job. Its owned state is that of its key; `draining` is aborted when the app stops. */
+export class JobRun<P = unknown, S = unknown> extends Context<P, S> {
+  readonly queue: string;
+  /** Jobs with the same name and key run one at a time and share state; empty: none. */
+  readonly key: string;
+  readonly priority: Priority;
+  readonly labels: Readonly<Record<string, string>>;
+  /** Empty: none. */
+  readonly batch: string;
+  readonly submittedAt: Date | undefined;
+  /** How often the job was taken back from a pod that died or lost its lease. */
+  readonly rescues: number;
+
+  constructor(request: ExecuteRequest, parts: RunParts) {
+    super(request, parts);
+    const { job } = request;
+    this.queue = job?.queue || "default";
+    this.key = job?.key ?? "";
+    this.priority = priorityOf(job?.priority ?? JobPriority.NORMAL);
+    this.labels = { ...job?.labels };
+    this.batch = job?.batch ?? "";
+    this.submittedAt = job?.submittedAt && timestampDate(job.submittedAt);
+    this.rescues = job?.rescues ?? 0;
+  }
+
+  protected override stateKey(): string {
+    if (this.key) return `job-state:${this.name}/${this.key}`;
+    throw new FailedPrecondition(`job '${this.name}' has no key, and so no state`);
   }
 }

@@ -162,11 +162,25 @@ const BY_REASON: ReadonlyMap<string, Kind> = new Map<string, Kind>(
 );
 
 /** The typed error for a failed call; a refused run reference always means `Fenced`. */
-export function errorOf(error: ServiceError, { onBehalfOfRun = false } = {}): BatonError {
-  const details = statusDetails(error.metadata);
-  let kind = BY_REASON.get(details.reason ?? "") ?? BY_CODE.get(error.code) ?? BatonError;
+export function errorOf(error: ServiceError, options?: Behalf): BatonError {
+  return errorOfStatus(error.code, error.details, options, statusDetails(error.metadata));
+}
+
+interface Behalf {
+  readonly onBehalfOfRun?: boolean;
+}
+
+/** The typed error for a status, of a call or inside the stream. */
+export function errorOfStatus(
+  number: number,
+  message: string,
+  { onBehalfOfRun = false }: Behalf = {},
+  details: StatusDetails = {},
+): BatonError {
+  const code = status[(status[number] ?? "UNKNOWN") as keyof typeof status];
+  let kind = BY_REASON.get(details.reason ?? "") ?? BY_CODE.get(code) ?? BatonError;
   if (onBehalfOfRun && kind === FailedPrecondition) kind = Fenced;
-  return new kind(error.details || status[error.code], { code: error.code, details });
+  return new kind(message || status[code], { code, details });
 }
 
 /** Whether the sidecar, or its database, was away. */

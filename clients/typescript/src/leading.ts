@@ -1,19 +1,21 @@
 /**
- * A term from its beginning to its end: hooks, watch, attempts, and their cancellation.
+ * A term from its start to its end: hooks, trust, attempts, and their cancellation.
  *
- * Guarantees: the become hook of a term begins only when everything of the term before has ended; what runs
- * in a term is told to stop as soon as the term ends or its trust has run out; and `lose` returns only when
- * all of it has stopped, because its answer lets the successor begin.
+ * Guarantees: the become hook of a term starts only after everything of the previous term has ended; the attempts
+ * of a term are cancelled as soon as the term ends; a term whose trust expires ends by itself, and its loss hook
+ * runs once, whoever ends it; and `lose` returns only when all of it has stopped, because its answer lets the
+ * successor start.
  */
 import { Cancelled, errorText } from "./errors.js";
 import type { LossReason } from "./gen/baton/v1/callback_pb.js";
+import type { Leader } from "./gen/baton/v1/leadership_pb.js";
 import type { Log } from "./log.js";
 import { type ClusterContext, currentScope, inScope } from "./scope.js";
 import type { Sidecar } from "./sidecar.js";
 import { type Term, Terms } from "./terms.js";
-import { backoff, Locks, onAbort, pause } from "./waiting.js";
+import { backoff, Locks, onAbort, pause, WaitGroup } from "./waiting.js";
 
-// A loop that was blocked finds the expired timer before the renewal that waits in the socket.
+// Node runs an expired timer before it reads the socket: after a blocked loop a renewal may be waiting there.
 const RENEWAL_SLACK_MS = 100;
 
 /** Why a term ended. */
@@ -33,14 +35,20 @@ export class Hooks {
 /** What runs in one term. */
 class Work {
   readonly attempts = new Map<AbortController, Promise<unknown>>();
+  /** Ends what renews and enforces the trust. */
   readonly watching = new AbortController();
 
-  /** Tells all attempts to stop; whether any was not told before. */
-  cancelAttempts(reason: Error): boolean {
-    const running = [...this.attempts.keys()].filter(({ signal }) => !signal.aborted);
-    for (const attempt of running) attempt.abort(reason);
-    return running.length > 0;
+  constructor(readonly done: () => void) {}
+
+  cancelAttempts(reason: Error): void {
+    for (const attempt of this.attempts.keys()) attempt.abort(reason);
   }
+}
+
+/** The last term of a group that ended because its trust expired. */
+interface Expired {
+  readonly epoch: bigint;
+  resigned: boolean;
 }
 
 /** The terms of this app, with what runs in them. */
@@ -49,22 +57,34 @@ export class Leading {
   stopping = false;
   readonly #work = new Map<Term, Work>();
   readonly #endings = new Map<string, Promise<boolean>>();
+  readonly #expired = new Map<string, Expired>();
   readonly #locks = new Locks();
-  readonly #onIdle = new Set<() => void>();
+  readonly #open = new WaitGroup();
 
+  /** `watches`: trust is renewed by Leadership.Watch; otherwise `hear` is called with each renewal. */
   constructor(
     private readonly sidecar: Sidecar,
     private readonly hooks: Hooks,
     private readonly log: Log,
+    private readonly watches: boolean,
   ) {}
 
   /** The open term with that epoch, unless its trust has run out. */
   term(group: string, epoch: bigint): Term | undefined {
     const term = this.terms.get(group);
+    if (!term) this.#handBack(group, epoch);
     return term?.epoch === epoch && term.trustLeftMs() > 0 ? term : undefined;
   }
 
-  /** Opens the term, unless it is old news; returns when the hook is through. */
+  /** Applies a renewal that arrived over the stream. */
+  hear(leader: Leader, readAt: number): void {
+    const group = leader.group || "default";
+    const term = this.terms.get(group);
+    if (term) term.hear(leader, readAt);
+    else if (leader.isLeader) this.#handBack(group, leader.epoch);
+  }
+
+  /** Opens the term, unless it is stale; returns when the hook has returned. */
   async become(
     context: ClusterContext,
     trustedUntil: number | undefined,
@@ -72,20 +92,21 @@ export class Leading {
   ): Promise<void> {
     const { group, epoch } = context;
     if (this.terms.get(group) && this.terms.isNews(group, epoch)) {
-      await this.lose(context, "UNSPECIFIED", 0n); // its end was never told
+      await this.lose(context, "UNSPECIFIED", 0n); // its loss was never sent
     }
     await this.#locks.run(group, async () => {
       if (!this.terms.isNews(group, epoch)) return;
       const term = this.terms.open(context, trustedUntil);
-      const work = new Work();
+      const work = new Work(this.#open.add());
       this.#endings.delete(group);
       this.#work.set(term, work);
       inScope(undefined, () => {
-        void this.#watch(term, work.watching.signal);
+        if (this.watches) void this.#watch(term, work.watching.signal);
         void this.#enforce(term, work);
       });
       this.log.info(`leading ${group}, epoch ${epoch}`);
       await this.#takeUp(term, work, asked);
+      if (this.#expired.get(group)?.epoch === epoch) throw new Cancelled(expiryOf(term));
     });
   }
 
@@ -106,28 +127,24 @@ export class Leading {
     return running.finally(() => attempts?.delete(attempt));
   }
 
-  /** Ends every term because the app stops; waits for it no longer than `timeoutMs`. */
-  async endAll(timeoutMs: number): Promise<void> {
-    this.stopping = true;
-    for (const { context } of this.terms.all()) {
-      const scope = { cluster: context, sidecar: this.sidecar, traceparent: "" };
-      void inScope(scope, () => this.lose(context, "SHUTDOWN", context.epoch));
-    }
-    await this.idle(timeoutMs);
+  /** Ends every open term now; `idle` waits until their hooks have returned. */
+  endAll(reason: Reason): void {
+    for (const { context } of this.terms.all()) void this.#loseUnasked(context, reason);
   }
 
-  /** Whether, within the time, no term is open any more and none is being ended. */
+  /** Asks the sidecar to hand a group over. */
+  async resign(group: string): Promise<void> {
+    try {
+      await this.sidecar.leadership.resign(group);
+    } catch (error) {
+      // It may be handing over already, or be gone.
+      this.log.warn(`resigning ${group}: ${errorText(error)}`);
+    }
+  }
+
+  /** Whether, within the time, no term is open and none is being ended. */
   async idle(timeoutMs: number, signal?: AbortSignal): Promise<boolean> {
-    const done = new AbortController();
-    const wake = () => {
-      done.abort();
-    };
-    const release = onAbort([signal], wake);
-    this.#onIdle.add(wake);
-    if (this.#work.size > 0) await pause(timeoutMs, done.signal);
-    this.#onIdle.delete(wake);
-    release();
-    return this.#work.size === 0;
+    return this.#open.idle(timeoutMs, signal);
   }
 
   #isEnding(group: string): boolean {
@@ -137,8 +154,8 @@ export class Leading {
   async #takeUp(term: Term, work: Work, asked: AbortSignal): Promise<void> {
     const unwanted = new AbortController();
     const refuse = () => {
-      work.watching.abort(); // nothing may renew a term that was never taken up
-      term.distrust();
+      work.watching.abort();
+      term.refuse();
     };
     const release = onAbort([term.over, asked], (reason) => {
       refuse();
@@ -155,15 +172,15 @@ export class Leading {
   }
 
   async #end(term: Term, told: ClusterContext, reason: Reason): Promise<boolean> {
-    const work = this.#work.get(term) ?? new Work();
-    work.watching.abort();
-    work.cancelAttempts(new Cancelled(`term ${term.epoch} of ${term.group} is over`));
+    const work = this.#work.get(term);
+    work?.watching.abort();
+    work?.cancelAttempts(new Cancelled(`term ${term.epoch} of ${term.group} is over`));
     this.log.info(`no longer leading ${term.group}, epoch ${term.epoch}: ${reason}`);
     const context = Object.freeze({ ...told, epoch: term.epoch, isLeader: false });
     try {
       // A become hook may still be unwinding.
       await this.#locks.run(term.group, async () => {
-        await Promise.allSettled(work.attempts.values());
+        if (work) await Promise.allSettled(work.attempts.values());
         const scope = currentScope();
         const hook = this.hooks.lose.get(term.group);
         await inScope(scope && { ...scope, cluster: context }, () => hook?.(context, reason));
@@ -174,7 +191,7 @@ export class Leading {
       return false;
     } finally {
       this.#work.delete(term);
-      if (this.#work.size === 0) for (const wake of this.#onIdle) wake();
+      work?.done();
     }
   }
 
@@ -197,16 +214,35 @@ export class Leading {
     }
   }
 
-  /** Tells what still runs to stop when trust was not renewed in time. */
+  /** Ends the term if its trust is not renewed in time. */
   async #enforce(term: Term, work: Work): Promise<void> {
     const { signal } = work.watching;
-    const over = () => signal.aborted;
-    while (!over()) {
-      const leftMs = Math.min(Math.max(term.trustLeftMs(), 0), 1000);
-      await pause(leftMs + RENEWAL_SLACK_MS, signal);
-      if (over() || term.trustLeftMs() > 0) continue;
-      const reason = `trust in term ${term.epoch} of ${term.group} has run out`;
-      if (work.cancelAttempts(new Cancelled(reason))) this.log.warn(reason);
+    const expired = () => !signal.aborted && term.trustLeftMs() <= 0;
+    while (!signal.aborted) {
+      await pause(Math.min(Math.max(term.trustLeftMs(), 0), 1000), signal);
+      if (expired()) await pause(RENEWAL_SLACK_MS, signal);
+      if (!expired()) continue;
+      this.log.warn(expiryOf(term));
+      this.#expired.set(term.group, { epoch: term.epoch, resigned: false });
+      void this.#loseUnasked(term.context, "LEASE_LOST");
     }
   }
+
+  /** Ends a term that the sidecar did not ask to end. */
+  async #loseUnasked(cluster: ClusterContext, reason: Reason): Promise<void> {
+    const scope = { cluster, sidecar: this.sidecar, traceparent: "" };
+    await inScope(scope, () => this.lose(cluster, reason, cluster.epoch));
+  }
+
+  /** The sidecar still counts on a term that expired here, as after a blocked loop: another must start. */
+  #handBack(group: string, epoch: bigint): void {
+    const expired = this.#expired.get(group);
+    if (expired?.epoch !== epoch || expired.resigned) return;
+    expired.resigned = true;
+    void inScope(undefined, () => this.resign(group));
+  }
+}
+
+function expiryOf({ epoch, group }: Term): string {
+  return `trust in term ${epoch} of ${group} has expired`;
 }

@@ -17,8 +17,8 @@ export function definitionOf<D extends DescMethod>(
 ): MethodDefinition<Shape<D, "input">, Shape<D, "output">> {
   return {
     path: `/${method.parent.typeName}/${method.name}`,
-    requestStream: false, // the contract has no client streams
-    responseStream: method.methodKind === "server_streaming",
+    requestStream: method.methodKind === "bidi_streaming",
+    responseStream: method.methodKind !== "unary",
     requestSerialize: writer<D["input"]>(method.input),
     requestDeserialize: reader<D["input"]>(method.input),
     responseSerialize: writer<D["output"]>(method.output),

@@ -134,7 +134,8 @@ function fieldsOf(definition: Definition) {
   };
 }
 
-function timingOf(timing: Timing) {
+/** The timing as a message has it. */
+export function timingOf(timing: Timing) {
   if ("cron" in timing) return { case: "cron" as const, value: timing.cron };
   if ("at" in timing) return { case: "at" as const, value: timestampFromDate(timing.at) };
   return { case: "every" as const, value: durationOf(timing.everyMs) };

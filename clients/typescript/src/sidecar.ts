@@ -2,6 +2,7 @@
 import { Connection } from "./connection.js";
 import { Deferreds } from "./deferreds.js";
 import { Ids } from "./ids.js";
+import { Jobs, type JobsHome } from "./jobs.js";
 import { Leadership } from "./leadership.js";
 import { Runs } from "./runs.js";
 import { Schedules } from "./schedules.js";
@@ -28,6 +29,7 @@ export class Sidecar implements AsyncDisposable {
   readonly runs = new Runs(this.connection);
   readonly leadership = new Leadership(this.connection);
   readonly deferreds = new Deferreds(this.connection);
+  readonly jobs = new Jobs(this.connection, this.jobsHome());
   readonly #ids = new Ids(this.connection);
 
   /** Connects, as a script does that only calls the sidecar; nothing is sent yet. */
@@ -35,6 +37,11 @@ export class Sidecar implements AsyncDisposable {
     const address = sidecar ?? (process.env.BATON_API_ADDRESS || API_ADDRESS);
     this.connection.open(address, TokenFile.at(apiTokenFile, "BATON_API_TOKEN_FILE"));
     return this;
+  }
+
+  /** What jobs that are submitted here get; nothing, unless an app registers handlers. */
+  protected jobsHome(): JobsHome {
+    return { defaultsOf: () => undefined, cluster: () => undefined };
   }
 
   /** A new id, unique across the cluster and above those this process was given before. */

@@ -32,6 +32,7 @@ export function trustEnd(message: Trust, readAt: number): number | undefined {
 export class Term {
   readonly #over = new AbortController();
   readonly #draining = new AbortController();
+  #refused = false;
 
   constructor(
     readonly context: ClusterContext,
@@ -73,8 +74,15 @@ export class Term {
     this.trustedUntil = 0;
   }
 
-  /** Takes in a message of Leadership.Watch: only the newest counts. */
+  /** Ends trust for good: the app did not accept the term. */
+  refuse(): void {
+    this.#refused = true;
+    this.distrust();
+  }
+
+  /** Applies a renewal, of Leadership.Watch or of the stream: only the newest counts. */
   hear(leader: Leader, readAt: number): void {
+    if (this.#refused) return;
     if (!leader.isLeader || leader.epoch !== this.epoch) {
       this.distrust();
       return;

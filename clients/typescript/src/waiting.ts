@@ -53,3 +53,48 @@ export class Locks {
     return result;
   }
 }
+
+/** Counts what is open, and lets others wait until nothing is. */
+export class WaitGroup {
+  #count = 0;
+  readonly #waiting = new Set<() => void>();
+
+  /** One more is open, until the function that this returns is called. */
+  add(): () => void {
+    this.#count += 1;
+    return () => {
+      this.#count -= 1;
+      if (this.#count === 0) for (const wake of this.#waiting) wake();
+    };
+  }
+
+  /** Whether, within the time, nothing is open; the signal ends the wait. */
+  async idle(timeoutMs: number, signal?: AbortSignal): Promise<boolean> {
+    const done = new AbortController();
+    const wake = () => {
+      done.abort();
+    };
+    const release = onAbort([signal], wake);
+    this.#waiting.add(wake);
+    if (this.#count > 0) await pause(timeoutMs, done.signal);
+    this.#waiting.delete(wake);
+    release();
+    return this.#count === 0;
+  }
+}
+
+const TIMER_MS = 2 ** 31 - 1; // the longest that a timer of Node waits
+
+/** Calls `act` at a time, in milliseconds since the Unix epoch; returns how to stop it. */
+export function alarm(at: number, act: () => void): () => void {
+  const set = (): NodeJS.Timeout => {
+    const leftMs = at - Date.now();
+    return leftMs > TIMER_MS
+      ? setTimeout(() => (timer = set()), TIMER_MS)
+      : setTimeout(act, leftMs);
+  };
+  let timer = set();
+  return () => {
+    clearTimeout(timer);
+  };
+}

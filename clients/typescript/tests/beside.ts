@@ -3,23 +3,45 @@ import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { TestContext } from "node:test";
+import test, { type TestContext } from "node:test";
 import { Baton } from "../src/index.js";
 import { FakeSidecar } from "./fake/sidecar.js";
 
 const silent = { info: () => undefined, warn: () => undefined, error: () => undefined };
 
-/** An app that is served beside a fake; both end with the test. */
-export async function beside(t: TestContext): Promise<{ app: Baton; fake: FakeSidecar }> {
+/** How the sidecar reaches the app. */
+export type Via = "callback" | "stream";
+
+/** An app beside a fake; both end with the test. */
+export async function beside(
+  t: TestContext,
+  via: Via = "callback",
+): Promise<{ app: Baton; fake: FakeSidecar }> {
   const fake = await FakeSidecar.start();
   const app = new Baton({ log: silent });
-  fake.callAppAt(await app.start({ address: "127.0.0.1:0", sidecar: fake.address }));
+  if (via === "stream") {
+    app.attach({ sidecar: fake.address });
+    await fake.useStream();
+  } else {
+    fake.callAppAt(await app.start({ address: "127.0.0.1:0", sidecar: fake.address }));
+  }
   t.after(async () => {
     fake.app.shut();
     await app.close();
     fake.close();
   });
   return { app, fake };
+}
+
+type Beside = (t: TestContext) => ReturnType<typeof beside>;
+
+/** A test of what holds however the sidecar reaches the app. */
+export function testBoth(title: string, body: (t: TestContext, beside: Beside) => unknown): void {
+  for (const via of ["callback", "stream"] as const) {
+    void test(`${title} (${via})`, async (t) => {
+      await body(t, (context) => beside(context, via));
+    });
+  }
 }
 
 /** An app that is not served yet. */

@@ -1,6 +1,5 @@
 /** Steps and deferreds, over attempts and terms. */
 import assert from "node:assert/strict";
-import test from "node:test";
 import { status } from "@grpc/grpc-js";
 import {
   AlreadyExists,
@@ -9,9 +8,9 @@ import {
   Retry,
   SchemaDecodeFailed,
 } from "../src/index.js";
-import { beside, eventually, resultOf } from "./beside.js";
+import { eventually, resultOf, testBoth as test } from "./beside.js";
 
-test("G5: a step is done once, over attempts", async (t) => {
+test("G5: a step is done once, over attempts", async (t, beside) => {
   const { app, fake } = await beside(t);
   const done: string[] = [];
   app.schedule("order", async (context) => {
@@ -31,7 +30,7 @@ test("G5: a step is done once, over attempts", async (t) => {
   assert.deepEqual(done, ["charge"]);
 });
 
-test("G5: a step is done once, over a change of leader", async (t) => {
+test("G5: a step is done once, over a change of leader", async (t, beside) => {
   const { app, fake } = await beside(t);
   const done: number[] = [];
   app.schedule("order", async (context) => {
@@ -49,7 +48,7 @@ test("G5: a step is done once, over a change of leader", async (t) => {
   assert.deepEqual(done, [1]);
 });
 
-test("what a step had done when its attempt was ended is stored if it still counts", async (t) => {
+test("what a step had done when its attempt was ended is stored if it still counts", async (t, beside) => {
   const { app, fake } = await beside(t);
   let begun = false;
   app.schedule("order", async (context) => {
@@ -70,7 +69,7 @@ test("what a step had done when its attempt was ended is stored if it still coun
   );
 });
 
-test("steps may be nested and concurrent", async (t) => {
+test("steps may be nested and concurrent", async (t, beside) => {
   const { app, fake } = await beside(t);
   app.schedule("order", async (context) => {
     const outer = async () => 1 + (await context.step("inner", () => 1));
@@ -80,7 +79,7 @@ test("steps may be nested and concurrent", async (t) => {
   assert.deepEqual(resultOf(await fake.execute("order")), [2, 5]);
 });
 
-test("a step name used twice fails for good", async (t) => {
+test("a step name used twice fails for good", async (t, beside) => {
   const { app, fake } = await beside(t);
   app.schedule("order", async (context) => {
     await context.step("charge", () => 1);
@@ -92,7 +91,7 @@ test("a step name used twice fails for good", async (t) => {
   assert.deepEqual([outcome.value.code, outcome.value.retryable], ["StepNameReused", false]);
 });
 
-test("a failed step is not stored", async (t) => {
+test("a failed step is not stored", async (t, beside) => {
   const { app, fake } = await beside(t);
   app.schedule("order", (context) =>
     context.step("charge", () => {
@@ -105,7 +104,7 @@ test("a failed step is not stored", async (t) => {
   assert.equal(resultOf(await fake.deliver(1n)), 2);
 });
 
-test("a deferred is awaited over attempts", async (t) => {
+test("a deferred is awaited over attempts", async (t, beside) => {
   const { app, fake } = await beside(t);
   const tokens: string[] = [];
   app.schedule("approval", async (context) => {
@@ -124,7 +123,7 @@ test("a deferred is awaited over attempts", async (t) => {
   assert.deepEqual(resultOf(await run), { approved: true });
 });
 
-test("deferreds fail, expire, hold bytes and are unknown", async (t) => {
+test("deferreds fail, expire, hold bytes and are unknown", async (t, beside) => {
   const { app } = await beside(t);
   const failed = await app.deferreds.create("failed");
   await app.deferreds.fail(failed.token, "refused");
@@ -138,7 +137,7 @@ test("deferreds fail, expire, hold bytes and are unknown", async (t) => {
   await assert.rejects(app.deferreds.get("no such token"), NotFound);
 });
 
-test("waiting for a deferred ends with its signal", async (t) => {
+test("waiting for a deferred ends with its signal", async (t, beside) => {
   const { app } = await beside(t);
   const deferred = await app.deferreds.create("never");
   const signal = AbortSignal.timeout(100);

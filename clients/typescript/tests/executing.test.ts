@@ -1,9 +1,8 @@
 /** What handlers are given, and what their answers become. */
 import assert from "node:assert/strict";
-import test from "node:test";
+import plainTest from "node:test";
 import { durationMs } from "@bufbuild/protobuf/wkt";
 import { status } from "@grpc/grpc-js";
-import { AppCallback } from "../src/gen/baton/v1/callback_pb.js";
 import { RunKind } from "../src/gen/baton/v1/runs_pb.js";
 import {
   Cancelled,
@@ -17,9 +16,10 @@ import {
   Retry,
   Skip,
 } from "../src/index.js";
-import { beside, eventually, resultOf } from "./beside.js";
+import { failure } from "../src/outcomes.js";
+import { eventually, resultOf, testBoth as test } from "./beside.js";
 
-test("a handler sees the whole request", async (t) => {
+test("a handler sees the whole request", async (t, beside) => {
   const { app, fake } = await beside(t);
   const seen: Context<{ day: string }, { count: number }>[] = [];
   app.schedule<{ day: string }, { count: number }>("report", (context) => {
@@ -47,6 +47,7 @@ const failing = (error: unknown) => () => {
   throw error;
 };
 
+const NO_BIGINT = "TypeError: Do not know how to serialize a BigInt";
 const ANSWERS: [string, () => unknown, object][] = [
   ["nothing", () => undefined, { case: "succeeded", result: "" }],
   ["null", () => null, { case: "succeeded", result: "null" }],
@@ -69,23 +70,23 @@ const ANSWERS: [string, () => unknown, object][] = [
   ],
   [
     "an unexpected error",
-    failing(new TypeError("password=hunter2")),
-    { case: "failed", message: "unhandled TypeError", code: "TypeError", retryable: true },
+    failing(new TypeError("no such order")),
+    { case: "failed", message: "TypeError: no such order", code: "TypeError", retryable: true },
   ],
   [
     "a state that JSON cannot say",
     failing(new Fail("never", { state: 1n })),
-    { case: "failed", message: "unhandled TypeError", code: "TypeError", retryable: true },
+    { case: "failed", message: NO_BIGINT, code: "TypeError", retryable: true },
   ],
   [
     "what JSON cannot say",
     () => 1n,
-    { case: "failed", message: "unhandled TypeError", code: "TypeError", retryable: true },
+    { case: "failed", message: NO_BIGINT, code: "TypeError", retryable: true },
   ],
 ];
 
 for (const [name, handler, expected] of ANSWERS) {
-  test(`answer: ${name}`, async (t) => {
+  test(`answer: ${name}`, async (t, beside) => {
     const { app, fake } = await beside(t);
     app.schedule("report", handler);
     await fake.lead();
@@ -105,7 +106,24 @@ for (const [name, handler, expected] of ANSWERS) {
   });
 }
 
-test("unknown handlers and unknown terms are undeliverable", async (t) => {
+test("the message of an unexpected error is cut at 4 KiB", async (t, beside) => {
+  const { app, fake } = await beside(t);
+  app.schedule("report", failing(new Error(`x${"€".repeat(5000)}`)));
+  await fake.lead();
+  const { outcome } = await fake.execute("report");
+  assert.ok(outcome.case === "failed");
+  assert.match(outcome.value.message, /^Error: x€+$/);
+  assert.equal(new TextEncoder().encode(outcome.value.message).length, 4094);
+});
+
+plainTest("with hideErrors only the type of an unexpected error is sent", () => {
+  const { outcome } = failure(new TypeError("password=hunter2"), true);
+  assert.ok(outcome.case === "failed");
+  const { message, code } = outcome.value;
+  assert.deepEqual([message, code], ["unhandled TypeError", "TypeError"]);
+});
+
+test("unknown handlers and unknown terms are undeliverable", async (t, beside) => {
   const { app, fake } = await beside(t);
   app.schedule("report", () => undefined);
   await assert.rejects(fake.execute("report"), { code: status.UNAVAILABLE });
@@ -118,34 +136,7 @@ test("unknown handlers and unknown terms are undeliverable", async (t) => {
   await assert.rejects(fake.execute("report"), { code: status.UNAVAILABLE });
 });
 
-test("cancelling the call, its deadline and a broken connection cancel the handler", async (t) => {
-  const { app, fake } = await beside(t);
-  let begun = 0;
-  const reasons: unknown[] = [];
-  app.schedule("slow", async (context) => {
-    begun += 1;
-    await context.sleep(60_000).catch((reason: unknown) => reasons.push(reason));
-  });
-  await fake.lead();
-  const cancel = new AbortController();
-  const cancelled = fake.execute("slow", undefined, undefined, { signal: cancel.signal });
-  await eventually(() => begun === 1);
-  cancel.abort(new Error("enough"));
-  await assert.rejects(cancelled, /enough/);
-  await eventually(() => reasons.length === 1);
-  const late = fake.execute("slow", undefined, undefined, { timeoutMs: 200 });
-  await assert.rejects(late, { code: status.DEADLINE_EXCEEDED });
-  await eventually(() => reasons.length === 2);
-  const broken = assert.rejects(fake.execute("slow"));
-  await eventually(() => begun === 3);
-  fake.app.shut();
-  await broken;
-  await eventually(() => reasons.length === 3);
-  assert.ok(reasons.every((reason) => reason instanceof Cancelled));
-  assert.ok(app.isLeader());
-});
-
-test("a handler that was told to stop has not succeeded", async (t) => {
+test("a handler that was told to stop has not succeeded", async (t, beside) => {
   const { app, fake } = await beside(t);
   let begun = false;
   app.schedule("half", async ({ signal }) => {
@@ -160,7 +151,7 @@ test("a handler that was told to stop has not succeeded", async (t) => {
   await run;
 });
 
-test("G3: nothing that an attempt writes after its end is accepted", async (t) => {
+test("G3: nothing that an attempt writes after its end is accepted", async (t, beside) => {
   const { app, fake } = await beside(t);
   const refused: unknown[] = [];
   let begun = false;
@@ -185,7 +176,7 @@ test("G3: nothing that an attempt writes after its end is accepted", async (t) =
   assert.equal(fake.state.entries.size, 0);
 });
 
-test("heartbeats and owned state are written while it runs", async (t) => {
+test("heartbeats and owned state are written while it runs", async (t, beside) => {
   const { app, fake } = await beside(t);
   app.singleton<{ count: number }>("coordinator", async (context) => {
     await context.putState({ count: 1 });
@@ -200,7 +191,7 @@ test("heartbeats and owned state are written while it runs", async (t) => {
   assert.equal(outcome.case, "succeeded");
 });
 
-test("the cluster context reaches everything below a handler, and nothing else", async (t) => {
+test("the cluster context reaches everything below a handler, and nothing else", async (t, beside) => {
   const { app, fake } = await beside(t);
   app.schedule("report", async () => {
     const below = async () => {
@@ -216,13 +207,9 @@ test("the cluster context reaches everything below a handler, and nothing else",
   assert.deepEqual(resultOf(await fake.execute("report")), ["report", "report", "1", "2"]);
 });
 
-test("while the app stops, no new term is taken", async (t) => {
+test("while the app stops, no new term is taken", async (t, beside) => {
   const { app, fake } = await beside(t);
   await app.drain(100);
-  const asked = fake.app.call(
-    AppCallback.method.onBecomeLeader,
-    { context: fake.context() },
-    { repeatable: false },
-  );
+  const asked = fake.transport.become({ context: fake.context() });
   await assert.rejects(asked, { code: status.UNAVAILABLE });
 });

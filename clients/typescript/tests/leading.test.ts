@@ -1,39 +1,34 @@
 /** Hooks, epochs and the trust time. */
 import assert from "node:assert/strict";
-import test from "node:test";
+import plainTest from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { status } from "@grpc/grpc-js";
 import { boottime, IS_BOOTTIME } from "../src/clock.js";
-import { AppCallback, LossReason } from "../src/gen/baton/v1/callback_pb.js";
+import { LossReason } from "../src/gen/baton/v1/callback_pb.js";
 import { LeaderSchema } from "../src/gen/baton/v1/leadership_pb.js";
 import { RunKind } from "../src/gen/baton/v1/runs_pb.js";
 import { clusterContext } from "../src/index.js";
 import { clusterContextOf } from "../src/scope.js";
 import { Term } from "../src/terms.js";
-import { beside, eventually, quietApp } from "./beside.js";
-import { FakeSidecar } from "./fake/sidecar.js";
-
-const { onBecomeLeader, onLoseLeadership } = AppCallback.method;
+import { eventually, quietApp, resultOf, testBoth as test } from "./beside.js";
+import type { FakeSidecar } from "./fake/sidecar.js";
 
 /** Calls the app with messages that the fake itself would never send. */
 function teller(fake: FakeSidecar) {
   const context = (epoch: bigint) => ({ ...fake.context(), epoch });
   return {
     became: (epoch: bigint, trustedMs = 3000) =>
-      fake.app.call(onBecomeLeader, {
+      fake.transport.become({
         context: context(epoch),
         trustedFor: durationFromMs(trustedMs),
       }),
     lost: (epoch: bigint) =>
-      fake.app.call(onLoseLeadership, {
-        context: context(epoch),
-        reason: LossReason.SHUTDOWN,
-      }),
+      fake.transport.lose({ context: context(epoch), reason: LossReason.SHUTDOWN }),
   };
 }
 
-test("G1: a term opens and closes with its hooks", async (t) => {
+test("G1: a term opens and closes with its hooks", async (t, beside) => {
   const { app, fake } = await beside(t);
   const told: unknown[] = [];
   app.onBecomeLeader(({ epoch }) => told.push(["become", epoch, app.isLeader()]));
@@ -53,7 +48,7 @@ test("G1: a term opens and closes with its hooks", async (t) => {
   ]);
 });
 
-test("G1: messages of lost terms are ignored", async (t) => {
+test("G1: messages of lost terms are ignored", async (t, beside) => {
   const { app, fake } = await beside(t);
   const { became, lost } = teller(fake);
   const begun: bigint[] = [];
@@ -70,7 +65,7 @@ test("G1: messages of lost terms are ignored", async (t) => {
   assert.deepEqual(begun, [7n, 10n]);
 });
 
-test("an old loss leaves a newer term alone; epoch 0 ends any", async (t) => {
+test("an old loss leaves a newer term alone; epoch 0 ends any", async (t, beside) => {
   const { app, fake } = await beside(t);
   const { became, lost } = teller(fake);
   const losses: bigint[] = [];
@@ -87,7 +82,7 @@ test("an old loss leaves a newer term alone; epoch 0 ends any", async (t) => {
   assert.deepEqual(losses, [7n]);
 });
 
-test("a newer term ends the one whose loss was never told", async (t) => {
+test("a newer term ends the one whose loss was never told", async (t, beside) => {
   const { app, fake } = await beside(t);
   const { became } = teller(fake);
   const told: string[] = [];
@@ -98,7 +93,7 @@ test("a newer term ends the one whose loss was never told", async (t) => {
   assert.deepEqual(told, ["become 7", "lose 7", "become 8"]);
 });
 
-test("G1: without renewal trust ends, and what runs is told to stop", async (t) => {
+test("G1: without renewal trust ends, and what runs is told to stop", async (t, beside) => {
   const { app, fake } = await beside(t);
   let stopped = false;
   app.singleton("coordinator", async (context) => {
@@ -122,7 +117,7 @@ test("G1: without renewal trust ends, and what runs is told to stop", async (t) 
   await assert.rejects(again, { code: status.UNAVAILABLE });
 });
 
-test("G1: the watch renews trust", async (t) => {
+test("G1: the watch renews trust", async (t, beside) => {
   const { app, fake } = await beside(t);
   await fake.lead("default", 700);
   for (let round = 0; round < 20; round++) {
@@ -131,9 +126,10 @@ test("G1: the watch renews trust", async (t) => {
   }
 });
 
-test("G1: the earlier of the two ends of trust counts", { skip: !IS_BOOTTIME }, async (t) => {
+test("G1: the earlier of the two ends of trust counts", async (t, beside) => {
+  if (!IS_BOOTTIME) return;
   const { app, fake } = await beside(t);
-  await fake.app.call(onBecomeLeader, {
+  await fake.transport.become({
     context: fake.context(),
     trustedFor: durationFromMs(60_000),
     trustedUntilBoottime: durationFromMs(1000), // long ago
@@ -141,7 +137,7 @@ test("G1: the earlier of the two ends of trust counts", { skip: !IS_BOOTTIME }, 
   assert.equal(app.isLeader(), false);
 });
 
-test("G1: only the newest message counts, and only of this very term", () => {
+plainTest("G1: only the newest message counts, and only of this very term", () => {
   let now = 1000;
   const context = clusterContextOf(undefined);
   const term = new Term({ ...context, epoch: 7n }, 4000, () => now);
@@ -167,7 +163,7 @@ test("G1: only the newest message counts, and only of this very term", () => {
   assert.equal(term.leads(), false);
 });
 
-test("a failing become hook refuses the term, and tells no secret", async (t) => {
+test("a failing become hook refuses the term, and tells no secret", async (t, beside) => {
   const { app, fake } = await beside(t);
   app.onBecomeLeader(() => {
     throw new RangeError("password=hunter2");
@@ -177,7 +173,7 @@ test("a failing become hook refuses the term, and tells no secret", async (t) =>
   await fake.lose();
 });
 
-test("a failing lose hook is told, but does not lock the app out", async (t) => {
+test("a failing lose hook is told, but does not lock the app out", async (t, beside) => {
   const { app, fake } = await beside(t);
   const { became, lost } = teller(fake);
   app.onLoseLeadership(() => {
@@ -190,7 +186,7 @@ test("a failing lose hook is told, but does not lock the app out", async (t) => 
   await lost(0n); // a sidecar makes contact again
 });
 
-test("a become hook learns that its term is over, and is waited for", async (t) => {
+test("a become hook learns that its term is over, and is waited for", async (t, beside) => {
   const { app, fake } = await beside(t);
   const told: string[] = [];
   app.onBecomeLeader(async (_, signal) => {
@@ -211,7 +207,7 @@ test("a become hook learns that its term is over, and is waited for", async (t) 
   assert.equal(app.isLeader(), false);
 });
 
-test("G1: losing is answered only when handlers have stopped", async (t) => {
+test("G1: losing is answered only when handlers have stopped", async (t, beside) => {
   const { app, fake } = await beside(t);
   const acts: string[] = [];
   app.singleton("coordinator", async (context) => {
@@ -230,7 +226,7 @@ test("G1: losing is answered only when handlers have stopped", async (t) => {
   await refused;
 });
 
-test("handlers learn that a hand-over has begun", async (t) => {
+test("handlers learn that a hand-over has begun", async (t, beside) => {
   const { app, fake } = await beside(t);
   let begun = false;
   app.schedule("report", async ({ draining }) => {
@@ -245,16 +241,7 @@ test("handlers learn that a hand-over has begun", async (t) => {
   assert.equal((await run).outcome.case, "succeeded");
 });
 
-test("the watch survives a sidecar that goes and comes back", async (t) => {
-  const { app, fake } = await beside(t);
-  await fake.lead("default", 600);
-  fake.kill();
-  await eventually(() => !app.isLeader());
-  await fake.listen();
-  await eventually(() => app.isLeader());
-});
-
-test("two groups are led apart", async (t) => {
+test("two groups are led apart", async (t, beside) => {
   const { app, fake } = await beside(t);
   const losses: string[] = [];
   app.onLoseLeadership(({ group }) => losses.push(group), "reports");
@@ -265,10 +252,52 @@ test("two groups are led apart", async (t) => {
   assert.equal(app.isLeader("reports"), false);
 });
 
-test("names are registered once", () => {
+plainTest("names are registered once", () => {
   const app = quietApp();
   app.schedule("report", () => undefined).singleton("report", () => undefined);
   assert.throws(() => app.schedule("report", () => undefined), /registered already/);
   app.onBecomeLeader(() => undefined);
   assert.throws(() => app.onBecomeLeader(() => undefined), /registered already/);
+});
+
+test("G1: when trust expires the loss hook runs once, and a later loss is answered", async (t, beside) => {
+  const { app, fake } = await beside(t);
+  const { became, lost } = teller(fake);
+  const losses: unknown[] = [];
+  app.onLoseLeadership(({ epoch, isLeader }, reason) => losses.push([epoch, isLeader, reason]));
+  fake.renews = false;
+  await became(7n, 300);
+  await eventually(() => losses.length);
+  assert.deepEqual(losses, [[7n, false, "LEASE_LOST"]]);
+  assert.equal(app.isLeader(), false);
+  await lost(7n);
+  await lost(0n);
+  assert.equal(losses.length, 1);
+  await became(8n);
+  assert.ok(app.isLeader());
+});
+
+test("a term whose trust expires during the become hook is refused", async (t, beside) => {
+  const { app, fake } = await beside(t);
+  app.onBecomeLeader(async (_, signal) => {
+    await eventually(() => signal.aborted);
+  });
+  fake.renews = false;
+  await assert.rejects(teller(fake).became(7n, 300), { code: status.UNAVAILABLE });
+});
+
+test("a sidecar that still counts on an expired term is asked to hand it over", async (t, beside) => {
+  const { app, fake } = await beside(t);
+  const losses: string[] = [];
+  app.schedule("report", () => "done");
+  app.onLoseLeadership((_, reason) => losses.push(reason));
+  fake.renews = false;
+  await fake.lead("default", 300);
+  await eventually(() => losses.length);
+  await assert.rejects(fake.execute("report"), { code: status.UNAVAILABLE });
+  await eventually(() => !fake.leads);
+  await fake.handOver;
+  fake.renews = true;
+  await fake.lead("default", 3000);
+  assert.equal(resultOf(await fake.execute("report")), "done");
 });

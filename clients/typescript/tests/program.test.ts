@@ -9,6 +9,7 @@ import test, { type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
 import { status } from "@grpc/grpc-js";
 import { RunKind } from "../src/gen/baton/v1/runs_pb.js";
+import { Health } from "../src/gen/grpc/health/v1/health_pb.js";
 import { directory, eventually, quietApp, resultOf } from "./beside.js";
 import { FakeSidecar } from "./fake/sidecar.js";
 
@@ -48,6 +49,7 @@ async function program(
   const output = text(process_.stdout);
   await eventually(() => existsSync(path));
   fake.callAppAt(`unix://${path}`);
+  await fake.app.call(Health.method.check, {}); // repeated until the app listens
   await fake.lead();
   return { fake, process: process_, output };
 }
@@ -94,9 +96,12 @@ test("run ends with its signal", async (t) => {
     fake.close();
   });
   const end = new AbortController();
-  const address = `unix://${await directory(t)}/app.sock`;
+  const path = join(await directory(t), "app.sock");
+  const address = `unix://${path}`;
   const running = quietApp().run({ address, sidecar: fake.address, signal: end.signal });
+  await eventually(() => existsSync(path));
   fake.callAppAt(address);
+  await fake.app.call(Health.method.check, {});
   await fake.lead();
   end.abort();
   await running;

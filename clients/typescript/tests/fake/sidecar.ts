@@ -1,22 +1,18 @@
 /**
  * A tiny sidecar for the tests: real gRPC on loopback, everything in memory.
  *
- * It leads when told to, delivers runs as the contract says, and refuses what is not on behalf of the live
- * attempt. `refusals` are answered first, to show what the client makes of errors.
+ * It leads when told to, delivers runs as the contract says, by calling the app or over its stream, and refuses
+ * what is not on behalf of the live attempt. `refusals` are answered first, to show what the client makes of errors.
  */
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
 import { durationFromMs, timestampNow } from "@bufbuild/protobuf/wkt";
 import { Metadata, Server, status } from "@grpc/grpc-js";
 import { boottime, IS_BOOTTIME } from "../../src/clock.js";
 import { Connection } from "../../src/connection.js";
-import {
-  AppCallback,
-  type ExecuteRequestSchema,
-  type ExecuteResponse,
-  LossReason,
-} from "../../src/gen/baton/v1/callback_pb.js";
+import { type ExecuteResponse, LossReason } from "../../src/gen/baton/v1/callback_pb.js";
 import { Deferreds } from "../../src/gen/baton/v1/deferreds_pb.js";
 import { Ids } from "../../src/gen/baton/v1/ids_pb.js";
+import { Jobs } from "../../src/gen/baton/v1/jobs_pb.js";
 import { type Leader, LeaderSchema, Leadership } from "../../src/gen/baton/v1/leadership_pb.js";
 import {
   type Checkpoint,
@@ -28,13 +24,19 @@ import {
 } from "../../src/gen/baton/v1/runs_pb.js";
 import { Schedules } from "../../src/gen/baton/v1/schedules_pb.js";
 import { State } from "../../src/gen/baton/v1/state_pb.js";
-import { clusterContextOf, inScope } from "../../src/scope.js";
 import { listen } from "../../src/server.js";
-import { Sidecar } from "../../src/sidecar.js";
 import { TokenFile } from "../../src/tokens.js";
 import { FakeDeferreds, FakeSchedules } from "./durable.js";
+import { FakeJobs } from "./jobs.js";
 import { addService, type Methods, Refused, type WatchCall, Watchers } from "./serving.js";
 import { FakeState } from "./state.js";
+import { FakeStream } from "./stream.js";
+import {
+  CallbackTransport,
+  type DeliverOptions,
+  type Execute,
+  type Transport,
+} from "./transports.js";
 
 const RENEWAL_MS = 200;
 
@@ -51,14 +53,11 @@ export interface Delivery {
   progress: string;
 }
 
-interface DeliverOptions {
-  readonly signal?: AbortSignal;
-  readonly timeoutMs?: number;
-}
-
 export class FakeSidecar {
   address = "";
   readonly app = new Connection();
+  /** How the app is reached. */
+  transport: Transport = new CallbackTransport(this.app);
   readonly refusals: Refused[] = [];
   /** The metadata of the last call, and how many there were. */
   metadata = new Metadata();
@@ -68,6 +67,8 @@ export class FakeSidecar {
   leads = false;
   renews = true;
   draining = false;
+  /** An older sidecar has no AppStream. */
+  hasStream = true;
   trustedMs = 3000;
   /** Sent with every delivery. */
   traceparent = "";
@@ -79,8 +80,10 @@ export class FakeSidecar {
 
   readonly state = new FakeState((run) => this.#requireLive(run));
   readonly deliveries: Delivery[] = [];
+  readonly jobs: FakeJobs = new FakeJobs(() => this.stream, this.state);
   #id = 0n;
   #server = new Server();
+  #renewing: NodeJS.Timeout | undefined;
   readonly #watchers = new Watchers();
   readonly #deferreds = new FakeDeferreds((run) => this.#requireLive(run));
   readonly #schedules = new FakeSchedules();
@@ -110,6 +113,11 @@ export class FakeSidecar {
     addService(server, Deferreds, this.#deferreds.methods, admit);
     addService(server, Schedules, this.#schedules.methods, admit);
     addService(server, Ids, this.#ids, admit);
+    const watchJob = (call: WatchCall) => {
+      this.jobs.watch(call);
+    };
+    addService(server, Jobs, this.jobs.methods, admit, watchJob);
+    if (this.hasStream) this.stream.addTo(server);
     this.address = await listen(server, address);
   }
 
@@ -119,8 +127,19 @@ export class FakeSidecar {
   }
 
   close(): void {
+    clearInterval(this.#renewing);
     this.app.shut();
     this.kill();
+  }
+
+  /** Reaches the app over its stream from now on. */
+  async useStream(processes = 1): Promise<void> {
+    this.transport = this.stream;
+    const renew = () => {
+      if (this.renews && this.leads) this.#tellTrust();
+    };
+    this.#renewing = setInterval(renew, RENEWAL_MS);
+    while (this.stream.open.length < processes) await new Promise((go) => setTimeout(go, 5));
   }
 
   callAppAt(address: string, tokenFile?: string): void {
@@ -138,7 +157,7 @@ export class FakeSidecar {
     this.draining = false;
     this.trustedMs = trustedMs;
     const request = { context: this.context(group), trustedFor: durationFromMs(trustedMs) };
-    await this.app.call(AppCallback.method.onBecomeLeader, request);
+    await this.transport.become(request);
     return this.epoch;
   }
 
@@ -148,13 +167,14 @@ export class FakeSidecar {
     for (const delivery of this.deliveries) delivery.live = false;
     this.#watchers.tell();
     const request = { context: { ...this.context(group), isLeader: false }, reason };
-    await this.app.call(AppCallback.method.onLoseLeadership, request, { repeatable: false });
+    await this.transport.lose(request);
   }
 
   /** Tells whoever watches that a hand-over has begun. */
   drain(): void {
     this.draining = true;
     this.#watchers.tell();
+    this.#tellTrust();
   }
 
   /** Delivers a new run once. */
@@ -175,13 +195,8 @@ export class FakeSidecar {
   async deliver(runId: bigint, options?: DeliverOptions): Promise<ExecuteResponse> {
     const delivery = this.delivery(runId);
     Object.assign(delivery, { attempt: delivery.attempt + 1, epoch: this.epoch, live: true });
-    const { traceparent } = this;
-    const scope = { cluster: clusterContextOf(undefined), sidecar: new Sidecar(), traceparent };
-    const call = { repeatable: false, timeoutMs: 60_000, ...options };
     try {
-      return await inScope(scope, () =>
-        this.app.call(AppCallback.method.execute, this.#request(delivery), call),
-      );
+      return await this.transport.execute(this.#request(delivery), options);
     } finally {
       delivery.live = false;
     }
@@ -193,7 +208,7 @@ export class FakeSidecar {
     return found;
   }
 
-  #request({ runId, name, kind, attempt, payload, checkpoints }: Delivery) {
+  #request({ runId, name, kind, attempt, payload, checkpoints }: Delivery): Execute {
     const entityType = kind === RunKind.SINGLETON ? "singleton" : "schedule";
     const state = this.state.entries.get(`${entityType}-state:${name}`)?.value;
     return {
@@ -204,7 +219,8 @@ export class FakeSidecar {
       idempotencyKey: `run-${runId}`,
       contentType: "application/json",
       scheduledAt: timestampNow(),
-    } satisfies MessageInitShape<typeof ExecuteRequestSchema>;
+      traceparent: this.traceparent,
+    };
   }
 
   #admit(metadata: Metadata): void {
@@ -216,7 +232,9 @@ export class FakeSidecar {
     if (refusal) throw refusal;
   }
 
-  #requireLive({ runId, attempt, epoch }: RunRef): Delivery {
+  #requireLive(run: RunRef): Pick<Delivery, "checkpoints" | "progress"> {
+    const { runId, attempt, epoch } = run;
+    if (this.jobs.isLive(run)) return this.jobs.find(runId).report;
     const found = this.deliveries.find((delivery) => delivery.runId === runId);
     if (found?.live && found.attempt === attempt && found.epoch === epoch) return found;
     throw new Refused(status.FAILED_PRECONDITION);
@@ -228,7 +246,7 @@ export class FakeSidecar {
     resign: () => {
       if (!this.leads) throw new Refused(status.FAILED_PRECONDITION);
       this.drain();
-      if (this.obeysResign) this.handOver = this.#handOver();
+      if (this.obeysResign) this.handOver = this.#handOver().catch(() => undefined);
       return { leader: this.#leader() };
     },
   };
@@ -247,6 +265,18 @@ export class FakeSidecar {
     },
   };
 
+  /** The processes that attached. */
+  readonly stream = new FakeStream(
+    {
+      checkpoint: ({ run, step, value }) => this.#runs.checkpoint?.({ run, step, value } as never),
+      heartbeat: ({ run, progress, message }) =>
+        this.#runs.heartbeat?.({ run, progress, message } as never),
+    },
+    (metadata) => {
+      this.#admit(metadata);
+    },
+  );
+
   readonly #ids: Methods<typeof Ids> = {
     generate: ({ count }) => ({ ids: Array.from({ length: count }, () => ++this.#id) }),
   };
@@ -254,6 +284,10 @@ export class FakeSidecar {
   async #handOver(): Promise<void> {
     while (this.deliveries.some(({ live }) => live)) await new Promise((go) => setTimeout(go, 10));
     await this.lose(LossReason.RESIGNED);
+  }
+
+  #tellTrust(): void {
+    if (this.transport === this.stream) this.stream.open[0]?.send({ trust: [this.#leader()] });
   }
 
   #leader(): Leader {

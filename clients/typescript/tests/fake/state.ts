@@ -6,7 +6,7 @@ import type { RunRef } from "../../src/gen/baton/v1/runs_pb.js";
 import { type Entry, EntrySchema, type State } from "../../src/gen/baton/v1/state_pb.js";
 import { type Methods, Refused, type WatchCall, Watchers } from "./serving.js";
 
-const OWNED = /^(singleton|schedule)-state:/;
+const OWNED = /^(singleton|schedule|job)-state:/;
 const PAGE = 2;
 
 export class FakeState {
