@@ -61,7 +61,7 @@ class Pod:
 
     def crash(self) -> None:
         """Nothing is handed back, and no beat follows."""
-        self.worker._store = _Gone()  # type: ignore[assignment]
+        self.worker._store = _Gone()
         for task in self.tasks:
             task.cancel()
 
