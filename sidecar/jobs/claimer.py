@@ -49,6 +49,7 @@ EMPTY_SECONDS = 0.02
 LATE = timedelta(seconds=10)
 # Full claims take at most one part in this many of the time, and come every POLL_SECONDS at least.
 FULL_SHARE = 20
+QUEUES_MAX = 1000
 GATHER_PART = 4  # of the slots
 GATHER_SECONDS = 0.006
 GATHER_STEPS = 3
@@ -100,12 +101,14 @@ class _LeaseWorker:
     executions: Executions
     shares: Shares
     clock: DatabaseClock = field(default_factory=DatabaseClock)
-    queues: tuple[str, ...] = ()
+    queues: dict[str, None] = field(default_factory=dict)  # that had jobs so far
     newest_due_at: datetime | None = None  # of all claimed jobs
     next_due_at: datetime | None = None
     empty: frozenset[int] = frozenset()  # priorities that had no more due jobs
     empty_until: float = 0.0
+    look: bool = True  # something may be there that only a full claim finds
     full_after: float = 0.0  # no full claim before this loop time
+    full_by: float = 0.0  # one at this time, whatever happens
     look_again_at: float = 0.0
     claim_lost: bool = False
     settled_at: float = 0.0
@@ -211,10 +214,11 @@ class _LeaseWorker:
         if not any(quotas):
             return 0
         asked = _now()
-        full = asked >= self.full_after
+        full = asked >= (self.full_after if self.look else self.full_by)
+        self.look = self.look and not full
         since = self.newest_due_at - LATE if self.newest_due_at and not full else None
         by_queue = Counter(run.job.queue for run in running if run.job)
-        request = ClaimRequest(names, quotas, self.queues, by_queue, since, full)
+        request = ClaimRequest(names, quotas, tuple(self.queues), by_queue, since, full)
         claim = await self.shared.store.claim(self.authority.lease, request)
         self._learn(claim, quotas, asked, full=full)
         if any(self.executions.holds(run.ref) for run in claim.runs):
@@ -229,8 +233,11 @@ class _LeaseWorker:
         if claim.newest_due_at:
             self.newest_due_at = max(claim.newest_due_at, self.newest_due_at or claim.newest_due_at)
         if full:
-            self.queues, self.next_due_at = claim.queues, claim.next_due_at
+            self.next_due_at, self.full_by = claim.next_due_at, answered + POLL_SECONDS
             self.full_after = answered + min(POLL_SECONDS, FULL_SHARE * (answered - asked))
+            if len(self.queues) > QUEUES_MAX:
+                self.queues.clear()
+            self.queues.update(dict.fromkeys(claim.queues))
         found = Counter(run.job.priority for run in claim.runs if run.job)
         self.empty |= self.shares.claimed(quotas, [found[priority] for priority in Priority])
 
@@ -240,7 +247,9 @@ class _LeaseWorker:
         if any(quotas) and len(self.empty) < len(Priority):
             return 0.0
         self.empty_until = now
-        times = [POLL_SECONDS, self.look_again_at - now, self.full_after - now]
+        times = [self.full_by - now, self.look_again_at - now]
+        if self.look:
+            times.append(max(0.001, self.full_after - now))
         if self.next_due_at:
             times.append(self.clock.seconds_until(self.next_due_at, now) + 0.001)
         return min(POLL_SECONDS, *(seconds for seconds in times if seconds > 0))
@@ -250,6 +259,7 @@ class _LeaseWorker:
     def look_again(self) -> None:
         """Jobs may have become due: claim now, and once more shortly after."""
         self.look_again_at, self.empty_until = _now() + LOOK_AGAIN_SECONDS, 0.0
+        self.look = True
         self.woken.set()
 
     async def _follow_hints(self) -> None:

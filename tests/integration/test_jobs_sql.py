@@ -29,7 +29,7 @@ async def connect(lab: JobsLab, **options: Any) -> psycopg.AsyncConnection[Any]:
 
 
 async def one(connection: psycopg.AsyncConnection[Any], text: str, *values: object) -> Any:
-    row = await (await connection.execute(text, values)).fetchone()  # type: ignore[arg-type]
+    row = await (await connection.execute(text, values)).fetchone()
     return row and row[0]
 
 
@@ -277,7 +277,7 @@ async def test_the_role_for_submitting_can_do_nothing_else(lab: JobsLab) -> None
             "SELECT * FROM baton.state",
         ):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
-                await connection.execute(text)  # type: ignore[arg-type]
+                await connection.execute(text)
 
 
 async def test_the_functions_are_for_nobody_else(lab: JobsLab) -> None:
