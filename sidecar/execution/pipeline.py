@@ -109,6 +109,7 @@ class Executions:
     authority: Authority
     recorder: Recorder = field(init=False)
     backlog: bool = False  # the source knows of more runs that are due
+    full: bool = False  # the source has no room of its own until a run is answered
     woken: asyncio.Event = field(default_factory=asyncio.Event)  # the source should claim again
     # By run and attempt: the next one may begin before the end of this one is known to be recorded.
     attempts: dict[tuple[int, int], _Attempt] = field(default_factory=dict)
@@ -269,6 +270,8 @@ class Executions:
         run, seconds = attempt.run, _now() - attempt.began
         self.steps.announcer.answered(run, answer)
         self._release(attempt, None if answer is _NOT_TRIED else app_works(answer))
+        if self.full:
+            self.woken.set()
         decided = verdict(
             run,
             answer,

@@ -49,6 +49,9 @@ EMPTY_SECONDS = 0.02
 LATE = timedelta(seconds=10)
 # Full claims take at most one part in this many of the time, and come every POLL_SECONDS at least.
 FULL_SHARE = 20
+GATHER_PART = 4  # of the slots
+GATHER_SECONDS = 0.006
+GATHER_STEPS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +150,11 @@ class _LeaseWorker:
     async def _claim_and_start(self) -> float:
         """Claim due jobs and start them; return how many seconds to wait before the next claim."""
         names = self.shared.app.names
+        if self.executions.backlog:
+            await self._gathered()
         running = self.executions.unanswered
         room = self._capacity() - len(running) if names else 0
+        self.executions.full = room <= 0
         if room <= 0:
             return POLL_SECONDS
         admission = self.executions.admit(min(CLAIM_MAX, room))
@@ -162,6 +168,14 @@ class _LeaseWorker:
             self.executions.give_back(admission, admission.count - started)
         self.executions.backlog = started == admission.count
         return self._idle_seconds(quotas)
+
+    async def _gathered(self) -> None:
+        """During a backlog wait a little for more free slots: a claim for each costs too much."""
+        for _ in range(GATHER_STEPS):
+            capacity = self._capacity()
+            if capacity - len(self.executions.unanswered) >= capacity // GATHER_PART:
+                return
+            await asyncio.sleep(GATHER_SECONDS / GATHER_STEPS)
 
     def _capacity(self) -> int:
         most, capacity = self.shared.settings.max_running, self.shared.app.capacity

@@ -17,6 +17,7 @@ import pytest
 import sidecar.adapters.postgres
 from sidecar.adapters.postgres.deferreds import PostgresDeferreds
 from sidecar.adapters.postgres.heartbeats import Heartbeats
+from sidecar.adapters.postgres.job_admission import PostgresJobAdmission
 from sidecar.adapters.postgres.queries import Queries
 from sidecar.adapters.postgres.run_records import PostgresRunRecords
 from sidecar.adapters.postgres.state import PostgresState
@@ -33,7 +34,10 @@ from sidecar.scheduling import Schedules
 from tests.integration.runs_lab import EVERY_HOUR, Lab, laboratory
 
 QUERIES = Path(sidecar.adapters.postgres.__file__).parent / "queries"
-_EVERYTHING = ("run", "checkpoint", "execution", "schedule", "state", "deferred")
+_EVERYTHING = (
+    *("run", "checkpoint", "execution", "schedule", "state", "deferred"),
+    *("job", "job_body", "job_batch"),
+)
 
 
 @dataclass
@@ -57,6 +61,21 @@ class Leader:
     @property
     def state(self) -> PostgresState:
         return PostgresState(self.lab.database, self.lab.who, heartbeat_seconds=30.0)
+
+    @property
+    def admission(self) -> PostgresJobAdmission:
+        return PostgresJobAdmission(self.lab.database, self.lab.who)
+
+    async def add_jobs(self) -> None:
+        """One to admit, one to park, and a batch that is complete."""
+        await self.lab.sql(
+            """SELECT baton.enqueue('test', 'work', key => 'k'),
+                      baton.enqueue('test', 'work', queue => 'limited')"""
+        )
+        await self.lab.sql(
+            """INSERT INTO baton.job_batch (cluster_id, batch, closed, on_complete)
+               SELECT id, 'b', true, '{"name": "work"}' FROM baton.cluster"""
+        )
 
     async def complete(self, state: bytes | None = None) -> object:
         verdict = Verdict(Outcome.SUCCEEDED, state=state, cause="succeeded")
@@ -102,6 +121,9 @@ Write = Callable[[Leader], Awaitable[object]]
 WRITES: dict[str, Write] = {
     "deferreds/create": Leader.promise,
     "heartbeats/beat": Leader.beat,
+    "jobs/admit": lambda x: x.admission.admit(x.term, {"limited": 9}),
+    "jobs/complete_batches": lambda x: x.admission.complete_batches(x.term),
+    "jobs/park": lambda x: x.admission.park(x.term, ["limited"]),
     "runs/checkpoint": Leader.checkpoint,
     "runs/checkpoint_all": Leader.checkpoint_all,
     "runs/claim": lambda x: x.lab.runs.claim(x.term, limit=9),
@@ -143,6 +165,7 @@ async def leader(database_url: str) -> AsyncIterator[Leader]:
         queued = await catalogue.trigger(EVERY_HOUR.name, payload=None, request_id="")
         leader = Leader(lab, term, run, queued, due)
         await leader.state.put([Put("old", b"1")])
+        await leader.add_jobs()
         yield leader
 
 

@@ -83,7 +83,7 @@ async def test_dead_letters(api: Api) -> None:
     ids = await api.submit(Spec(name="a", payload=b"\x1b[2J\xff"), Spec(name="b"), Spec(name="b"))
     for job_id in ids:
         await api.bury(job_id, "no \x1b[31mroute")
-    code, text = await baton(api, "dead", "list", "--name", "a")
+    _, text = await baton(api, "dead", "list", "--name", "a")
     assert (len(text.splitlines()), "\x1b" in text) == (2, False)
     _, text = await baton(api, "dead", "show", str(ids[0]))
     assert "error: no \\x1b[31mroute" in text

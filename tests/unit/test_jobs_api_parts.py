@@ -16,8 +16,8 @@ from sidecar.jobs.watches import Watches
 from sidecar.model.errors import StoreUnavailable
 from sidecar.model.job import JobSpec, OnConflict, Priority, Unique
 from sidecar.model.job_queue import QueueSettings
-from sidecar.model.job_views import Queue
 from sidecar.model.job_spec import Submission, with_replacements
+from sidecar.model.job_views import Queue
 
 
 class CountedHints:

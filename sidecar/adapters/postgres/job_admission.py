@@ -39,9 +39,9 @@ class PostgresJobAdmission:
         return Admitted(counts, rows[0]["now"], rows[0]["next_due_at"])
 
     async def complete_batches(self, term: Term) -> int:
-        identity = await self._identity()
-        parameters = _of(term, identity)
-        return len(await self._database.fetch("jobs/complete_batches", parameters))
+        """Submit what closed batches wait for whose jobs have all ended; how many."""
+        rows = await self._fenced("jobs/complete_batches", term)
+        return int(rows[0]["count"])
 
     async def expire(self, *, limit: int) -> int:
         """End jobs that were not started in time; how many."""

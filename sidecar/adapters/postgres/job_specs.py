@@ -1,11 +1,15 @@
 """Jobs to submit, as parameters of `jobs/submit`."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from hashlib import sha256
 from typing import Any
 
+import psycopg
+
 from sidecar.adapters.postgres import arrays
+from sidecar.model.errors import AlreadyExists
 from sidecar.model.job import JobSpec
 
 
@@ -37,6 +41,17 @@ def submit_parameters(cluster_id: int, jobs: Sequence[JobSpec]) -> dict[str, Any
         ),
         "batches": arrays.texts(job.batch or None for job in jobs),
     }
+
+
+@contextmanager
+def rejected_as_existing() -> Iterator[None]:
+    """A job with `on_conflict: reject` found an earlier one."""
+    try:
+        yield
+    except psycopg.errors.UniqueViolation as error:
+        if error.diag.constraint_name != "job_unique_pkey":
+            raise
+        raise AlreadyExists(error.diag.message_primary or "") from error
 
 
 def unique_key(job: JobSpec) -> str | None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from sidecar.adapters.postgres import arrays
 from sidecar.adapters.postgres.database import Database, Row, Transaction
-from sidecar.adapters.postgres.job_specs import submit_parameters
+from sidecar.adapters.postgres.job_specs import rejected_as_existing, submit_parameters
 from sidecar.model.definitions import Retry
 from sidecar.model.errors import Fenced
 from sidecar.model.identity import Identity
@@ -47,9 +47,10 @@ class PostgresJobs:
     async def submit(self, jobs: Sequence[JobSpec]) -> list[Submitted]:
         """Store jobs, all or none; durable once it returns."""
         identity = await self._identity()
-        rows = await self._database.fetch(
-            "jobs/submit", submit_parameters(identity.cluster_id, jobs)
-        )
+        with rejected_as_existing():
+            rows = await self._database.fetch(
+                "jobs/submit", submit_parameters(identity.cluster_id, jobs)
+            )
         return [Submitted(row["job_id"], row["duplicate"]) for row in rows]
 
     async def claim(self, lease: Lease, request: ClaimRequest) -> JobClaim:
@@ -170,7 +171,8 @@ async def _store_with(
             await transaction.fetch("runs/keep_state", _state(run, verdict.state, identity))
         jobs += verdict.jobs
     if jobs:
-        await transaction.fetch("jobs/submit", submit_parameters(identity.cluster_id, jobs))
+        with rejected_as_existing():
+            await transaction.fetch("jobs/submit", submit_parameters(identity.cluster_id, jobs))
 
 
 def _state(run: Run, value: bytes, identity: Identity) -> dict[str, Any]:

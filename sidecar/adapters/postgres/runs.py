@@ -17,7 +17,7 @@ from typing import Any
 from sidecar.adapters.postgres import arrays
 from sidecar.adapters.postgres.database import Database, Row
 from sidecar.adapters.postgres.definition_cache import from_text
-from sidecar.adapters.postgres.job_specs import submit_parameters
+from sidecar.adapters.postgres.job_specs import rejected_as_existing, submit_parameters
 from sidecar.model.definitions import Schedule
 from sidecar.model.errors import DamagedRow, Fenced
 from sidecar.model.identity import Identity
@@ -159,7 +159,10 @@ class PostgresRuns:
                 await transaction.fetch("runs/keep_state", kept)
             jobs = _follow_ups(completions, accepted)
             if jobs:
-                await transaction.fetch("jobs/submit", submit_parameters(identity.cluster_id, jobs))
+                with rejected_as_existing():
+                    await transaction.fetch(
+                        "jobs/submit", submit_parameters(identity.cluster_id, jobs)
+                    )
         return accepted
 
     async def find_lost_completions(

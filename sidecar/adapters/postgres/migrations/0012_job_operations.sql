@@ -1,10 +1,40 @@
 -- Cancelling jobs, views of them, partitions by the day, and who may call the functions.
 
+-- Stores a job that failed for good as a dead letter, with its payload. Its steps stay: a replay continues where it failed.
+CREATE FUNCTION baton.bury_job(j baton.job, finished timestamptz, last_error text, code text, used integer, cause text, runner text)
+RETURNS bigint LANGUAGE sql VOLATILE AS $$
+    INSERT INTO baton.job_dead (id, finished_at, due_at, expires_at, started_at, cluster_id, attempt, attempts_free, failures,
+        checkpoint_count, checkpoint_bytes, rescues, priority, name, queue, key, batch, runner_id, error, error_code, history,
+        payload, content_type, labels, attempts, retry_initial, retry_max, timeout)
+    SELECT j.id, finished, j.due_at, j.expires_at, j.started_at, j.cluster_id, j.attempt, j.attempts_free, j.failures + used,
+        j.checkpoint_count, j.checkpoint_bytes, j.rescues, j.priority, j.name, j.queue, j.key, j.batch, runner, last_error, code,
+        baton.run_event(coalesce(j.history, '[]'), 'ended', 'failed', j.attempt, j.worker_id, runner, cause),
+        coalesce(b.payload, ''), coalesce(b.content_type, ''), b.labels, b.attempts, b.retry_initial, b.retry_max, b.timeout
+    FROM (SELECT) AS one LEFT JOIN baton.job_body AS b ON b.id = j.id
+    RETURNING id
+$$;
+
+-- The job has ended: its unique key is free, or counts until the end of its window.
+-- SKIP LOCKED: a submission in a transaction that stays open holds nothing up. The sweep releases what is left.
+CREATE FUNCTION baton.release_unique_key(j baton.job) RETURNS void LANGUAGE sql VOLATILE AS $$
+    WITH held AS (
+        SELECT u.cluster_id, u.name, u.unique_key, u.expires_at FROM baton.job_unique AS u
+        WHERE u.cluster_id = j.cluster_id AND u.name = j.name AND u.unique_key = j.unique_key AND u.job_id = j.id
+        FOR UPDATE SKIP LOCKED
+    ), released AS (
+        DELETE FROM baton.job_unique AS u USING held AS h
+        WHERE u.cluster_id = h.cluster_id AND u.name = h.name AND u.unique_key = h.unique_key AND h.expires_at IS NULL
+    )
+    UPDATE baton.job_unique AS u SET live = false FROM held AS h
+    WHERE u.cluster_id = h.cluster_id AND u.name = h.name AND u.unique_key = h.unique_key AND h.expires_at IS NOT NULL
+$$;
+
 -- Ends live jobs that are not running as skipped; returns them. With the rights of the caller.
 CREATE FUNCTION baton.skip_jobs(cluster integer, ids bigint[], why text, cause text) RETURNS SETOF bigint
 LANGUAGE sql VOLATILE AS $$
     WITH gone AS (
-        DELETE FROM baton.job WHERE job.id = ANY (ids) AND job.cluster_id = cluster AND state <> 'running' RETURNING job.*
+        DELETE FROM baton.job WHERE job.id = ANY (ids) AND job.cluster_id = cluster AND state <> 'running'
+        RETURNING job.*, job AS j
     ), ended AS (
         INSERT INTO baton.job_ended (id, due_at, expires_at, started_at, cluster_id, attempt, failures, rescues, priority,
             outcome, reason, name, queue, key, batch, error, history)
@@ -17,19 +47,9 @@ LANGUAGE sql VOLATILE AS $$
     ), forgotten AS (
         DELETE FROM baton.job_checkpoint
         WHERE job_id = ANY (ARRAY (SELECT id FROM gone WHERE checkpoint_count > 0))
-    ), held AS (
-        -- SKIP LOCKED: a submission in a transaction that stays open holds nothing up. The sweep releases what is left.
-        SELECT u.cluster_id, u.name, u.unique_key FROM gone
-        JOIN baton.job_unique u USING (cluster_id, name, unique_key)
-        WHERE u.job_id = gone.id FOR UPDATE OF u SKIP LOCKED
-    ), released AS (
-        DELETE FROM baton.job_unique u USING held
-        WHERE (u.cluster_id, u.name, u.unique_key) = (held.cluster_id, held.name, held.unique_key) AND u.expires_at IS NULL
-    ), past AS (
-        UPDATE baton.job_unique u SET live = false FROM held
-        WHERE (u.cluster_id, u.name, u.unique_key) = (held.cluster_id, held.name, held.unique_key) AND u.expires_at IS NOT NULL
     )
-    SELECT id FROM gone
+    SELECT id FROM (
+        SELECT id, CASE WHEN unique_key IS NOT NULL THEN baton.release_unique_key(j) END FROM gone) AS ended
 $$;
 
 -- Cancels a job in the caller's transaction: `cancelled` if it ended at once, `requested` if it runs and was asked to stop,

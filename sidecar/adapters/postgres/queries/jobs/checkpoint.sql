@@ -1,12 +1,14 @@
 -- jobs/checkpoint: stores a step's result for the live attempt. The job's row is locked: it counts its checkpoints, and a
 -- completion comes before or after. If the step is stored already, its value is returned and nothing changes.
-WITH fence AS MATERIALIZED (
+WITH ref AS NOT MATERIALIZED (
+    SELECT %(run_id)s::bigint AS run_id, %(attempt)s::bigint AS attempt
+), fence AS MATERIALIZED (
     -- include: fence_of_worker
 ), live AS MATERIALIZED (
-    SELECT id, checkpoint_count, checkpoint_bytes FROM baton.job
-    WHERE id = %(run_id)s AND cluster_id = %(cluster_id)s AND attempt = %(attempt)s AND worker_id = %(worker_id)s
-      AND state = 'running' AND EXISTS (SELECT FROM fence)
-    FOR NO KEY UPDATE
+    SELECT id, checkpoint_count, checkpoint_bytes FROM baton.job JOIN ref ON
+        -- include: live_job
+    WHERE job.cluster_id = %(cluster_id)s AND EXISTS (SELECT FROM fence)
+    FOR NO KEY UPDATE OF job
 ), found AS MATERIALIZED (
     SELECT value FROM baton.job_checkpoint WHERE job_id = (SELECT id FROM live) AND step = %(step)s
 ), fitting AS MATERIALIZED (

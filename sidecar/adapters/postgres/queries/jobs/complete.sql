@@ -11,7 +11,7 @@ WITH fence AS (
         %(errors)s::text[], %(error_codes)s::text[], %(causes)s::text[]
     ) AS r (run_id, attempt, outcome, reason, wait, due, used, delivered, result, error, code, cause)
 ), live AS MATERIALIZED (
-    SELECT id, attempt, worker_id, cancel_note FROM baton.job
+    SELECT id, attempt, worker_id, state, cancel_note FROM baton.job
     WHERE id = ANY (%(run_ids)s::int8[]) AND EXISTS (SELECT FROM fence)
     ORDER BY id FOR UPDATE SKIP LOCKED
 ), decided AS MATERIALIZED (
@@ -20,9 +20,9 @@ WITH fence AS (
         CASE WHEN stopped THEN 'operator' ELSE reason END AS reason, nullif(error, '') AS error, nullif(code, '') AS code,
         CASE WHEN outcome = 'succeeded' AND result <> '' THEN result END AS result, used::integer AS used,
         CASE WHEN stopped THEN cancel_note ELSE cause END AS cause, %(runner_id)s::text AS runner_id, wait, due, delivered
-    FROM live JOIN ref ON live.id = ref.run_id,
-    LATERAL (SELECT outcome IS NULL AND cancel_note IS NOT NULL AS stopped) AS s
-    WHERE live.attempt = ref.attempt AND live.worker_id = %(worker_id)s
+    FROM live AS job JOIN ref ON
+        -- include: live_job
+    CROSS JOIN LATERAL (SELECT outcome IS NULL AND cancel_note IS NOT NULL AS stopped) AS s
 ), waiting AS (
     -- A keyed job stays admitted: it keeps its place before the later jobs of its key. Another one waits for the limits of its
     -- queue again.
@@ -40,6 +40,6 @@ WITH fence AS (
 SELECT EXISTS (SELECT FROM fence) AS is_current, done.id, done.state, done.outcome, done.reason, done.finished_at, done.seconds
 FROM (SELECT) AS one LEFT JOIN (
     SELECT id, 'ended' AS state, outcome, reason, finished_at, extract(epoch FROM finished_at - started_at)::float8 AS seconds
-    FROM gone
+    FROM ended
     UNION ALL
     SELECT id, 'waiting', NULL, NULL, NULL, NULL FROM waiting) AS done ON true;

@@ -7,10 +7,12 @@ WITH fence AS MATERIALIZED (
       AND (SELECT coalesce(sum(total), 0) <= coalesce(sum(succeeded + failed + skipped), 0) FROM baton.job_batch_count AS c
            WHERE c.cluster_id = b.cluster_id AND c.batch = b.batch)
     FOR UPDATE SKIP LOCKED
-)
-UPDATE baton.job_batch AS b SET completed_at = clock_timestamp(), completion_job_id = CASE
+), completed AS (
+    UPDATE baton.job_batch AS b SET completed_at = clock_timestamp(), completion_job_id = CASE
     WHEN b.on_complete IS NOT NULL THEN (
         SELECT s.job_id FROM baton.submit_jobs(b.cluster_id, ARRAY[jsonb_populate_record(NULL::baton.job_spec, b.on_complete)],
                                                false) AS s) END
-FROM done WHERE b.cluster_id = done.cluster_id AND b.batch = done.batch
-RETURNING b.batch, b.completion_job_id;
+    FROM done WHERE b.cluster_id = done.cluster_id AND b.batch = done.batch
+    RETURNING b.batch
+)
+SELECT EXISTS (SELECT FROM fence) AS is_current, (SELECT count(*) FROM completed) AS count;

@@ -26,4 +26,4 @@ WITH fence AS (
 ),
 -- include: end_jobs
 SELECT (SELECT count(*) FROM held) AS found, (SELECT count(*) FROM waiting) AS returned,
-    (SELECT count(*) FROM gone WHERE outcome = 'failed') AS dead;
+    (SELECT count(buried) FROM ended) AS dead;
