@@ -5,12 +5,14 @@ Exit codes: 0 success, 1 failure, 2 invalid arguments or configuration.
 
 import argparse
 import os
-import re
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.metadata import version
 from io import TextIOWrapper
+
+from sidecar.cli.arguments import add_address, add_command, count, text
+from sidecar.cli.job_arguments import add_job_commands
 
 _DESCRIPTION = """\
 Baton lets an app run on many pods with zero coordination code. One sidecar sits next to each
@@ -19,8 +21,6 @@ once across the cluster, calling back into the app over gRPC.
 """
 
 Command = Callable[[argparse.Namespace], int]
-
-RUNS_MAX = 1000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -59,17 +59,17 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"baton {version('baton-sidecar')}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
-    run = _command(commands, "run", "run the sidecar")
+    run = add_command(commands, "run", "run the sidecar")
     _config(run)
-    check = _command(commands, "check", "check a configuration; prints nothing if it is valid")
+    check = add_command(commands, "check", "check a configuration; prints nothing if it is valid")
     check.add_argument(
         "--connect", action="store_true", help="also check the database; changes nothing"
     )
     _config(check)
-    migrate = _command(commands, "migrate", "bring the tables in Postgres up to date")
+    migrate = add_command(commands, "migrate", "bring the tables in Postgres up to date")
     _config(migrate)
 
-    preview = _command(commands, "preview", "show when a cron expression fires")
+    preview = add_command(commands, "preview", "show when a cron expression fires")
     preview.add_argument("expression", metavar="EXPR", help="such as '0 2 * * *' or '@daily'")
     preview.add_argument("--timezone", metavar="TZ", default="UTC", help="IANA name (default: UTC)")
     preview.add_argument("--from", dest="start", metavar="RFC3339", help="default: now")
@@ -77,69 +77,62 @@ def _parser() -> argparse.ArgumentParser:
         "-n", dest="count", metavar="N", default="10", help="how many (default: 10)"
     )
 
-    status = _command(commands, "status", "show leaders, schedules, singletons and recent runs")
+    status = add_command(commands, "status", "show leaders, schedules, singletons and recent runs")
     status.add_argument("--json", action="store_true", help="for machines")
-    _address(status)
-    drain = _command(commands, "drain", "hand over all groups and stop campaigning (preStop hook)")
+    add_address(status)
+    drain = add_command(
+        commands, "drain", "hand over all groups and stop campaigning (preStop hook)"
+    )
     drain.add_argument("--wait", action="store_true", help="return when this pod leads no group")
-    _address(drain)
-    resign = _command(commands, "resign", "hand over one group, whichever pod leads it")
-    resign.add_argument("group", type=_text, metavar="GROUP")
-    _address(resign)
+    add_address(drain)
+    resign = add_command(commands, "resign", "hand over one group, whichever pod leads it")
+    resign.add_argument("group", type=text, metavar="GROUP")
+    add_address(resign)
 
-    pause = _command(commands, "pause", "pause a schedule; its ticks are skipped", "schedule")
-    pause.add_argument("--note", type=_text, default="", metavar="TEXT", help="the reason")
-    resume = _command(commands, "resume", "resume a paused schedule", "schedule")
-    trigger = _command(commands, "trigger", "run a schedule now; prints the run's id", "schedule")
+    pause = add_command(commands, "pause", "pause a schedule; its ticks are skipped", "schedule")
+    pause.add_argument("--note", type=text, default="", metavar="TEXT", help="the reason")
+    resume = add_command(commands, "resume", "resume a paused schedule", "schedule")
+    trigger = add_command(
+        commands, "trigger", "run a schedule now; prints the run's id", "schedule"
+    )
     trigger.add_argument("--payload", metavar="TEXT", help="replaces the schedule's payload")
     trigger.add_argument(
         "--request-id",
-        type=_text,
+        type=text,
         default="",
         metavar="ID",
         help="a repeated request with this id returns the same run",
     )
     for action, command in (("pause", pause), ("resume", resume), ("trigger", trigger)):
-        command.add_argument("name", type=_text, metavar="NAME")
+        command.add_argument("name", type=text, metavar="NAME")
         command.set_defaults(action=action)
-        _address(command)
+        add_address(command)
 
-    runs = _command(commands, "runs", "list runs, newest first")
+    runs = add_command(commands, "runs", "list runs, newest first")
     runs.add_argument(
-        "name", type=_text, nargs="?", metavar="NAME", help="of one schedule or singleton"
+        "name", type=text, nargs="?", metavar="NAME", help="of one schedule or singleton"
     )
     runs.add_argument("--outcome", choices=("succeeded", "failed", "skipped"))
-    runs.add_argument(
-        "-n", dest="count", type=_runs_count, default=20, metavar="N", help="default: 20"
-    )
+    runs.add_argument("-n", dest="count", type=count, default=20, metavar="N", help="default: 20")
     runs.add_argument("--json", action="store_true", help="for machines")
-    _address(runs)
+    add_address(runs)
 
-    deferred = _command(commands, "deferred", "complete, fail or show a deferred")
+    add_job_commands(commands)
+
+    deferred = add_command(commands, "deferred", "complete, fail or show a deferred")
     deferred.add_argument("action", choices=("complete", "fail", "get"))
     deferred.add_argument("token", metavar="TOKEN")
     deferred.add_argument("--value", default="", metavar="TEXT", help="the value of `complete`")
     deferred.add_argument("--error", default="", metavar="TEXT", help="the error of `fail`")
-    _address(deferred)
+    add_address(deferred)
 
-    conformance = _command(commands, "conformance", "check an app against the callback contract")
+    conformance = add_command(commands, "conformance", "check an app against the callback contract")
     _app_under_test(conformance)
 
-    demo = _command(commands, "demo", "run a cluster on this machine, with a failover")
+    demo = add_command(commands, "demo", "run a cluster on this machine, with a failover")
     demo.add_argument("--replicas", type=int, default=3, metavar="N", help="default: 3")
     demo.add_argument("--seconds", type=float, default=45, metavar="N", help="default: 45")
     return parser
-
-
-def _command(
-    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
-    name: str,
-    help_: str,
-    module: str = "",
-) -> argparse.ArgumentParser:
-    command = commands.add_parser(name, help=help_, description=help_[0].upper() + help_[1:] + ".")
-    command.set_defaults(module=module or name)
-    return command
 
 
 def _config(command: argparse.ArgumentParser) -> None:
@@ -150,26 +143,13 @@ def _config(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _address(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--config",
-        metavar="FILE",
-        help="take address and token of the API from this file (default: BATON_CONFIG)",
-    )
-    command.add_argument(
-        "--address",
-        metavar="ADDRESS",
-        help="the sidecar's API (default: BATON_API_ADDRESS or 127.0.0.1:9401)",
-    )
-
-
 def _app_under_test(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "--app", type=_text, required=True, metavar="ADDRESS", help="where the app listens"
+        "--app", type=text, required=True, metavar="ADDRESS", help="where the app listens"
     )
     command.add_argument(
         "--sidecar",
-        type=_text,
+        type=text,
         default="127.0.0.1:9401",
         metavar="ADDRESS",
         help="where the app looks for its sidecar (default: 127.0.0.1:9401)",
@@ -177,33 +157,18 @@ def _app_under_test(command: argparse.ArgumentParser) -> None:
     command.add_argument("--token-file", metavar="FILE", help="the token that the app expects")
     command.add_argument(
         "--handler",
-        type=_text,
+        type=text,
         default="",
         metavar="NAME",
         help="a schedule to execute many times",
     )
     command.add_argument(
         "--singleton",
-        type=_text,
+        type=text,
         default="",
         metavar="NAME",
         help="a singleton, whose call stays open",
     )
     command.add_argument(
-        "--payload", type=_text, default="", metavar="TEXT", help="the payload for the handler"
+        "--payload", type=text, default="", metavar="TEXT", help="the payload for the handler"
     )
-
-
-def _text(argument: str) -> str:
-    """Refuse bytes that are not UTF-8: gRPC sends text as UTF-8."""
-    try:
-        argument.encode()
-    except UnicodeEncodeError:
-        raise argparse.ArgumentTypeError("is not UTF-8") from None
-    return argument
-
-
-def _runs_count(argument: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,4}", argument) or not 1 <= int(argument) <= RUNS_MAX:
-        raise argparse.ArgumentTypeError(f"is not a number from 1 to {RUNS_MAX}")
-    return int(argument)

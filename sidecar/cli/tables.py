@@ -56,7 +56,7 @@ def ago(message: Any, field: str, now: datetime) -> str:
     if not message.HasField(field):
         return "never" if field.startswith("last") else ""
     seconds = (now - to_datetime(getattr(message, field))).total_seconds()
-    text = _rough(abs(seconds))
+    text = rough(abs(seconds))
     return f"{text} ago" if seconds >= 0 else f"in {text}"
 
 
@@ -64,10 +64,10 @@ def _between(message: Any, start: str, end: str) -> str:
     if not message.HasField(start) or not message.HasField(end):
         return ""
     span = to_datetime(getattr(message, end)) - to_datetime(getattr(message, start))
-    return _rough(max(0.0, span.total_seconds()))
+    return rough(max(0.0, span.total_seconds()))
 
 
-def _rough(seconds: float) -> str:
+def rough(seconds: float) -> str:
     """A duration with three significant digits."""
     for size, unit in ((86_400, "d"), (3600, "h"), (60, "m"), (1, "s")):
         if seconds >= size:

@@ -14,7 +14,7 @@ from sidecar.cli import main
 
 COMMANDS = [
     "run", "check", "migrate", "preview", "status", "drain", "resign", "pause", "resume", "trigger",
-    "runs", "deferred", "demo",
+    "runs", "deferred", "demo", "job", "queue", "dead",
 ]  # fmt: skip
 
 
@@ -60,6 +60,17 @@ NOT_UTF_8 = "\udcff"  # how Python hands over the byte 0xff
         ["runs", "--outcome", "x"],
         ["runs", "-n", "99999999999"],
         ["runs", "-n", "0"],
+        ["job"],
+        ["job", "get", "x"],
+        ["job", "get", "0"],
+        ["job", "get", "9" * 30],
+        ["job", "submit", NOT_UTF_8],
+        ["job", "submit", "x", "--delay", "soon"],
+        ["job", "submit", "x", "--label", "novalue"],
+        ["job", "submit", "x", "--priority", "urgent"],
+        ["job", "list", "--state", "x"],
+        ["queue", "pause"],
+        ["dead", "replay", "1", "-o", "xml"],
         ["runs", "-n", "9" * 5000],
         ["runs", NOT_UTF_8],
         ["resign", NOT_UTF_8],

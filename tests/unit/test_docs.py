@@ -31,6 +31,7 @@ PAGES += [str(page.relative_to(ROOT)) for page in sorted((ROOT / "docs").rglob("
 PAGES += [str(page.relative_to(ROOT)) for page in sorted((ROOT / "clients").glob("*/README.md"))]
 # By page, then language of the block: the file and the test in it that runs such blocks.
 _README = "tests/acceptance/test_readme.py"
+_JOBS = "tests/integration/test_jobs_page.py"
 _CLIENT = (_README, "test_the_program_of_a_client_page_conforms")
 _PROOFS = {
     "README.md": dict.fromkeys(
@@ -38,6 +39,11 @@ _PROOFS = {
     ),
     "docs/conformance.md": {
         "console": ("tests/acceptance/test_conformance.py", "test_the_page_shows_what_is_printed")
+    },
+    "docs/jobs.md": {
+        "sh": (_JOBS, "test_the_commands_of_the_page_work"),
+        "sql": (_JOBS, "test_the_sql_of_the_page_works"),
+        "yaml": (_JOBS, "test_the_configuration_of_the_page_is_valid"),
     },
     "docs/kubernetes.md": {
         "sh": ("helm/baton/tests/verify.py", "installed"),
