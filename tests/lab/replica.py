@@ -58,6 +58,7 @@ class Setup:
     groups: tuple[str, ...] = ("default",)
     config: Mapping[str, Any] = field(default_factory=dict)
     pool_url: str = ""  # what the pool connects to, if it is not the server itself
+    web: bool = False  # whether the sidecars serve JSON over HTTP
     load: Path | None = None  # where the apps write down what they ask of State; None: nothing
 
 
@@ -73,6 +74,7 @@ class Replica:
         self.config_file = directory / "baton.yaml"
         self.app_address, self.api_address = _loopback(), _loopback()
         self.http_port = free_port()
+        self.web_address = _loopback() if setup.web else ""
         self._control_file, self._control = directory / "control.json", Control()
         self.session_wire: FaultProxy | None = None
         self.pool_wire: FaultProxy | None = None
@@ -182,6 +184,7 @@ class Replica:
             "app": {"address": self.app_address},
             "api": {"address": self.api_address},
             "http": {"address": f"{'0.0.0.0' if self.namespace else '127.0.0.1'}:{self.http_port}"},
+            "web": {"address": self.web_address},
             "postgres": {
                 "url": self._through(self.pool_wire, database),
                 "direct_url": self._through(self.session_wire, database),

@@ -759,13 +759,13 @@ const file_baton_v1_deferreds_proto_rawDesc = "" +
 	"\x16DEFERRED_STATE_PENDING\x10\x01\x12\x1c\n" +
 	"\x18DEFERRED_STATE_COMPLETED\x10\x02\x12\x19\n" +
 	"\x15DEFERRED_STATE_FAILED\x10\x03\x12\x1a\n" +
-	"\x16DEFERRED_STATE_EXPIRED\x10\x042\x8a\x03\n" +
+	"\x16DEFERRED_STATE_EXPIRED\x10\x042\x94\x03\n" +
 	"\tDeferreds\x12M\n" +
-	"\x06Create\x12 .baton.v1.DeferredsCreateRequest\x1a!.baton.v1.DeferredsCreateResponse\x12J\n" +
-	"\x05Await\x12\x1f.baton.v1.DeferredsAwaitRequest\x1a .baton.v1.DeferredsAwaitResponse\x12S\n" +
+	"\x06Create\x12 .baton.v1.DeferredsCreateRequest\x1a!.baton.v1.DeferredsCreateResponse\x12O\n" +
+	"\x05Await\x12\x1f.baton.v1.DeferredsAwaitRequest\x1a .baton.v1.DeferredsAwaitResponse\"\x03\x90\x02\x01\x12S\n" +
 	"\bComplete\x12\".baton.v1.DeferredsCompleteRequest\x1a#.baton.v1.DeferredsCompleteResponse\x12G\n" +
-	"\x04Fail\x12\x1e.baton.v1.DeferredsFailRequest\x1a\x1f.baton.v1.DeferredsFailResponse\x12D\n" +
-	"\x03Get\x12\x1d.baton.v1.DeferredsGetRequest\x1a\x1e.baton.v1.DeferredsGetResponseBC\n" +
+	"\x04Fail\x12\x1e.baton.v1.DeferredsFailRequest\x1a\x1f.baton.v1.DeferredsFailResponse\x12I\n" +
+	"\x03Get\x12\x1d.baton.v1.DeferredsGetRequest\x1a\x1e.baton.v1.DeferredsGetResponse\"\x03\x90\x02\x01BC\n" +
 	"\fdev.baton.v1P\x01Z1github.com/baton-sidecar/baton/clients/go/batonv1b\x06proto3"
 
 var (

@@ -568,13 +568,13 @@ const file_baton_v1_leadership_proto_rawDesc = "" +
 	"\x16LeadershipWatchRequest\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\tR\x05group\"C\n" +
 	"\x17LeadershipWatchResponse\x12(\n" +
-	"\x06leader\x18\x01 \x01(\v2\x10.baton.v1.LeaderR\x06leader2\xc0\x02\n" +
+	"\x06leader\x18\x01 \x01(\v2\x10.baton.v1.LeaderR\x06leader2\xcf\x02\n" +
 	"\n" +
-	"Leadership\x12F\n" +
-	"\x03Get\x12\x1e.baton.v1.LeadershipGetRequest\x1a\x1f.baton.v1.LeadershipGetResponse\x12I\n" +
-	"\x04List\x12\x1f.baton.v1.LeadershipListRequest\x1a .baton.v1.LeadershipListResponse\x12O\n" +
-	"\x06Resign\x12!.baton.v1.LeadershipResignRequest\x1a\".baton.v1.LeadershipResignResponse\x12N\n" +
-	"\x05Watch\x12 .baton.v1.LeadershipWatchRequest\x1a!.baton.v1.LeadershipWatchResponse0\x01BC\n" +
+	"Leadership\x12K\n" +
+	"\x03Get\x12\x1e.baton.v1.LeadershipGetRequest\x1a\x1f.baton.v1.LeadershipGetResponse\"\x03\x90\x02\x01\x12N\n" +
+	"\x04List\x12\x1f.baton.v1.LeadershipListRequest\x1a .baton.v1.LeadershipListResponse\"\x03\x90\x02\x01\x12O\n" +
+	"\x06Resign\x12!.baton.v1.LeadershipResignRequest\x1a\".baton.v1.LeadershipResignResponse\x12S\n" +
+	"\x05Watch\x12 .baton.v1.LeadershipWatchRequest\x1a!.baton.v1.LeadershipWatchResponse\"\x03\x90\x02\x010\x01BC\n" +
 	"\fdev.baton.v1P\x01Z1github.com/baton-sidecar/baton/clients/go/batonv1b\x06proto3"
 
 var (

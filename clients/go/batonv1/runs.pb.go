@@ -1612,10 +1612,10 @@ const file_baton_v1_runs_proto_rawDesc = "" +
 	"\x13SKIP_REASON_OVERLAP\x10\x03\x12\x16\n" +
 	"\x12SKIP_REASON_PAUSED\x10\x04\x12\x18\n" +
 	"\x14SKIP_REASON_OPERATOR\x10\x05\x12\x1c\n" +
-	"\x18SKIP_REASON_APP_DECLINED\x10\x062\xa7\x03\n" +
-	"\x04Runs\x12:\n" +
-	"\x03Get\x12\x18.baton.v1.RunsGetRequest\x1a\x19.baton.v1.RunsGetResponse\x12=\n" +
-	"\x04List\x12\x19.baton.v1.RunsListRequest\x1a\x1a.baton.v1.RunsListResponse\x12C\n" +
+	"\x18SKIP_REASON_APP_DECLINED\x10\x062\xb1\x03\n" +
+	"\x04Runs\x12?\n" +
+	"\x03Get\x12\x18.baton.v1.RunsGetRequest\x1a\x19.baton.v1.RunsGetResponse\"\x03\x90\x02\x01\x12B\n" +
+	"\x04List\x12\x19.baton.v1.RunsListRequest\x1a\x1a.baton.v1.RunsListResponse\"\x03\x90\x02\x01\x12C\n" +
 	"\x06Cancel\x12\x1b.baton.v1.RunsCancelRequest\x1a\x1c.baton.v1.RunsCancelResponse\x12@\n" +
 	"\x05Retry\x12\x1a.baton.v1.RunsRetryRequest\x1a\x1b.baton.v1.RunsRetryResponse\x12O\n" +
 	"\n" +

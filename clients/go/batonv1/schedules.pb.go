@@ -1794,18 +1794,18 @@ const file_baton_v1_schedules_proto_rawDesc = "" +
 	"\x0eScheduleSource\x12\x1f\n" +
 	"\x1bSCHEDULE_SOURCE_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16SCHEDULE_SOURCE_CONFIG\x10\x01\x12\x17\n" +
-	"\x13SCHEDULE_SOURCE_API\x10\x022\x9b\x06\n" +
+	"\x13SCHEDULE_SOURCE_API\x10\x022\xaa\x06\n" +
 	"\tSchedules\x12M\n" +
-	"\x06Create\x12 .baton.v1.SchedulesCreateRequest\x1a!.baton.v1.SchedulesCreateResponse\x12D\n" +
-	"\x03Get\x12\x1d.baton.v1.SchedulesGetRequest\x1a\x1e.baton.v1.SchedulesGetResponse\x12G\n" +
-	"\x04List\x12\x1e.baton.v1.SchedulesListRequest\x1a\x1f.baton.v1.SchedulesListResponse\x12M\n" +
+	"\x06Create\x12 .baton.v1.SchedulesCreateRequest\x1a!.baton.v1.SchedulesCreateResponse\x12I\n" +
+	"\x03Get\x12\x1d.baton.v1.SchedulesGetRequest\x1a\x1e.baton.v1.SchedulesGetResponse\"\x03\x90\x02\x01\x12L\n" +
+	"\x04List\x12\x1e.baton.v1.SchedulesListRequest\x1a\x1f.baton.v1.SchedulesListResponse\"\x03\x90\x02\x01\x12M\n" +
 	"\x06Update\x12 .baton.v1.SchedulesUpdateRequest\x1a!.baton.v1.SchedulesUpdateResponse\x12M\n" +
 	"\x06Delete\x12 .baton.v1.SchedulesDeleteRequest\x1a!.baton.v1.SchedulesDeleteResponse\x12J\n" +
 	"\x05Pause\x12\x1f.baton.v1.SchedulesPauseRequest\x1a .baton.v1.SchedulesPauseResponse\x12M\n" +
 	"\x06Resume\x12 .baton.v1.SchedulesResumeRequest\x1a!.baton.v1.SchedulesResumeResponse\x12P\n" +
 	"\aTrigger\x12!.baton.v1.SchedulesTriggerRequest\x1a\".baton.v1.SchedulesTriggerResponse\x12S\n" +
-	"\bBackfill\x12\".baton.v1.SchedulesBackfillRequest\x1a#.baton.v1.SchedulesBackfillResponse\x12P\n" +
-	"\aPreview\x12!.baton.v1.SchedulesPreviewRequest\x1a\".baton.v1.SchedulesPreviewResponseBC\n" +
+	"\bBackfill\x12\".baton.v1.SchedulesBackfillRequest\x1a#.baton.v1.SchedulesBackfillResponse\x12U\n" +
+	"\aPreview\x12!.baton.v1.SchedulesPreviewRequest\x1a\".baton.v1.SchedulesPreviewResponse\"\x03\x90\x02\x01BC\n" +
 	"\fdev.baton.v1P\x01Z1github.com/baton-sidecar/baton/clients/go/batonv1b\x06proto3"
 
 var (

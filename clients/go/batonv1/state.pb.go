@@ -1205,16 +1205,16 @@ const file_baton_v1_state_proto_rawDesc = "" +
 	"\vConsistency\x12\x1b\n" +
 	"\x17CONSISTENCY_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12CONSISTENCY_CACHED\x10\x01\x12\x16\n" +
-	"\x12CONSISTENCY_STRONG\x10\x022\x94\x04\n" +
-	"\x05State\x12<\n" +
-	"\x03Get\x12\x19.baton.v1.StateGetRequest\x1a\x1a.baton.v1.StateGetResponse\x12<\n" +
+	"\x12CONSISTENCY_STRONG\x10\x022\xad\x04\n" +
+	"\x05State\x12A\n" +
+	"\x03Get\x12\x19.baton.v1.StateGetRequest\x1a\x1a.baton.v1.StateGetResponse\"\x03\x90\x02\x01\x12<\n" +
 	"\x03Put\x12\x19.baton.v1.StatePutRequest\x1a\x1a.baton.v1.StatePutResponse\x12E\n" +
-	"\x06Delete\x12\x1c.baton.v1.StateDeleteRequest\x1a\x1d.baton.v1.StateDeleteResponse\x12<\n" +
-	"\x03Has\x12\x19.baton.v1.StateHasRequest\x1a\x1a.baton.v1.StateHasResponse\x12?\n" +
-	"\x04List\x12\x1a.baton.v1.StateListRequest\x1a\x1b.baton.v1.StateListResponse\x12?\n" +
-	"\x04Size\x12\x1a.baton.v1.StateSizeRequest\x1a\x1b.baton.v1.StateSizeResponse\x12B\n" +
-	"\x05Clear\x12\x1b.baton.v1.StateClearRequest\x1a\x1c.baton.v1.StateClearResponse\x12D\n" +
-	"\x05Watch\x12\x1b.baton.v1.StateWatchRequest\x1a\x1c.baton.v1.StateWatchResponse0\x01BC\n" +
+	"\x06Delete\x12\x1c.baton.v1.StateDeleteRequest\x1a\x1d.baton.v1.StateDeleteResponse\x12A\n" +
+	"\x03Has\x12\x19.baton.v1.StateHasRequest\x1a\x1a.baton.v1.StateHasResponse\"\x03\x90\x02\x01\x12D\n" +
+	"\x04List\x12\x1a.baton.v1.StateListRequest\x1a\x1b.baton.v1.StateListResponse\"\x03\x90\x02\x01\x12D\n" +
+	"\x04Size\x12\x1a.baton.v1.StateSizeRequest\x1a\x1b.baton.v1.StateSizeResponse\"\x03\x90\x02\x01\x12B\n" +
+	"\x05Clear\x12\x1b.baton.v1.StateClearRequest\x1a\x1c.baton.v1.StateClearResponse\x12I\n" +
+	"\x05Watch\x12\x1b.baton.v1.StateWatchRequest\x1a\x1c.baton.v1.StateWatchResponse\"\x03\x90\x02\x010\x01BC\n" +
 	"\fdev.baton.v1P\x01Z1github.com/baton-sidecar/baton/clients/go/batonv1b\x06proto3"
 
 var (

@@ -1,0 +1,123 @@
+"""Probes and metrics over HTTP: /livez /startupz /readyz /health /metrics.
+
+Guarantees:
+- handlers only read memory, so a probe answers in milliseconds even if a dependency hangs;
+- metrics are rendered in a thread, one scrape at a time;
+- requests are bounded (`adapters/http/bounded.py`): at most 32 KiB, complete within 10 s, 256
+  connections; no handler reads a body.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import choose_encoder
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from sidecar.adapters.http import bounded
+from sidecar.model.health import Readiness
+
+LIMITS = bounded.HttpLimits(request_bytes=32 * 1024)
+REASONS_MAX = 50
+_HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
+
+
+class Sources(Protocol):
+    """What the probes read. Each call answers at once, from memory."""
+
+    def live(self) -> Readiness: ...
+    def started(self) -> Readiness: ...
+    def ready(self) -> Readiness: ...
+    def report(self) -> Mapping[str, Any]: ...
+
+
+async def serve(
+    address: str,
+    sources: Sources,
+    registry: CollectorRegistry,
+    *,
+    listening: Callable[[int], None] = lambda _: None,
+    limits: bounded.HttpLimits = LIMITS,
+) -> None:
+    """Serve until cancelled; `listening` is called with the port once connections are accepted."""
+    handle = bounded.bound(address, "http.address")
+    port = handle.getsockname()[1]
+    await bounded.serve(
+        handle, _application(sources, registry), limits, listening=lambda: listening(port)
+    )
+
+
+def _application(sources: Sources, registry: CollectorRegistry) -> Starlette:
+    scrapes = _Scrapes(registry)
+
+    def probe(read: Callable[[], Readiness]) -> Callable[[Request], Any]:
+        async def answer(request: Request) -> Response:
+            return _verdict(request, read())
+
+        return answer
+
+    async def health(_: Request) -> Response:
+        return _json(dict(sources.report()), 200)
+
+    async def metrics(request: Request) -> Response:
+        body, content_type = await scrapes.render(request.headers.get("accept", ""))
+        return Response(body, headers=_HEADERS | {"content-type": content_type})
+
+    return Starlette(
+        routes=[
+            Route("/livez", probe(sources.live)),
+            Route("/startupz", probe(sources.started)),
+            Route("/readyz", probe(sources.ready)),
+            Route("/health", health),
+            Route("/metrics", metrics),
+        ]
+    )
+
+
+def _verdict(request: Request, verdict: Readiness) -> Response:
+    """`ok`, or one reason per line; as JSON if the client accepts JSON."""
+    status = 200 if verdict.good else 503
+    reasons = list(verdict.reasons[:REASONS_MAX])
+    if len(verdict.reasons) > REASONS_MAX:
+        reasons.append(f"and {len(verdict.reasons) - REASONS_MAX} more")
+    if "application/json" in request.headers.get("accept", ""):
+        return _json({"ok": verdict.good, "reasons": reasons}, status)
+    text = "\n".join(reasons or ["ok"]) + "\n"
+    return Response(text, status, headers=_HEADERS | {"content-type": "text/plain; charset=utf-8"})
+
+
+def _json(content: Mapping[str, Any], status: int) -> Response:
+    body = json.dumps(content, default=str, ensure_ascii=False) + "\n"
+    return Response(body, status, headers=_HEADERS | {"content-type": "application/json"})
+
+
+class _Scrapes:
+    """Renders the registry in a thread; concurrent requests share the result."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+        self._running: dict[str, asyncio.Task[bytes]] = {}
+
+    async def render(self, accept: str) -> tuple[bytes, str]:
+        encode, content_type = _encoder(accept)
+        task = self._running.get(content_type)
+        if task is None:
+            task = asyncio.create_task(
+                asyncio.to_thread(encode, self._registry), name="http.scrape"
+            )
+            self._running[content_type] = task
+            task.add_done_callback(lambda _: self._running.pop(content_type, None))
+        # Shielded: a scraper that disconnects must not cancel the rendering for the others.
+        return await asyncio.shield(task), content_type
+
+
+def _encoder(accept: str) -> tuple[Callable[[CollectorRegistry], bytes], str]:
+    try:
+        return choose_encoder(accept)
+    except (TypeError, ValueError):  # it fails for versions that are not numbers
+        return choose_encoder("")
