@@ -1,13 +1,18 @@
 """Builds the gRPC services and the parts that serve them."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import grpc
 
 from sidecar._proto.baton.v1 import (
     deferreds_pb2_grpc,
     ids_pb2_grpc,
     leadership_pb2_grpc,
     operations_pb2_grpc,
+    runners_pb2_grpc,
     runs_pb2_grpc,
     schedules_pb2_grpc,
     singletons_pb2_grpc,
@@ -17,14 +22,17 @@ from sidecar.adapters.clock import boottime
 from sidecar.adapters.grpc_server.deferreds import DeferredsService
 from sidecar.adapters.grpc_server.ids import IdsService
 from sidecar.adapters.grpc_server.leadership import LeadershipService, OperationsService
+from sidecar.adapters.grpc_server.reports import RunnersService
 from sidecar.adapters.grpc_server.runs import RunsService
 from sidecar.adapters.grpc_server.schedules import SchedulesService
 from sidecar.adapters.grpc_server.server import ApiServer
 from sidecar.adapters.grpc_server.singletons import SingletonsService
 from sidecar.adapters.grpc_server.state import StateService
+from sidecar.adapters.postgres.database import Database
 from sidecar.adapters.postgres.deferreds import PostgresDeferreds
 from sidecar.adapters.postgres.executions import PostgresExecutions
 from sidecar.adapters.postgres.machines import Machines
+from sidecar.adapters.postgres.reports import PostgresReports
 from sidecar.adapters.postgres.run_records import PostgresRunRecords
 from sidecar.adapters.postgres.schedules import PostgresSchedules
 from sidecar.adapters.tokens import Token
@@ -45,6 +53,7 @@ class Api:
     server: ApiServer
     deferreds: Deferreds
     ids: Ids
+    readers: Callable[[], Mapping[str, Any]]  # the services as pages read them
 
 
 def build(
@@ -59,54 +68,76 @@ def build(
 ) -> Api:
     settings, database = infrastructure.settings, infrastructure.shared_database
     identity, hints = infrastructure.identity, infrastructure.hints
+    deferreds = Deferreds(PostgresDeferreds(database, identity), hints, authorities=authorities)
+    ids = Ids(Machines(database, identity.now, lease_seconds=LEASE_SECONDS), boottime)
+    reports = PostgresReports(infrastructure.reports_database, identity)
+    reading = partial(
+        _reading_services, infrastructure, leadership, switch, authorities=authorities
+    )
+    token = infrastructure.secrets.follow(
+        "api.token_file", settings.api.token, SecretSource.read_token
+    )
+    server = ApiServer(settings.api.address, Token(token), outermost=infrastructure.interceptors)
+    services = reading(database) | {
+        "Leadership": LeadershipService(leadership, reports),
+        "Operations": OperationsService(drain, drained),
+        "State": StateService(states.store, states.watch),
+        "Deferreds": DeferredsService(deferreds, reports),
+        "Ids": IdsService(ids),
+        "Runners": RunnersService(reports, infrastructure.runner_id),
+    }
+    for name, servicer in services.items():
+        server.add(_REGISTER[name], servicer, f"baton.v1.{name}")
+
+    def readers() -> Mapping[str, Any]:
+        store = states.reading_store(infrastructure, infrastructure.reports_database)
+        found = reading(infrastructure.reports_database)
+        found["State"] = StateService(store, states.watch)
+        return {f"baton.v1.{name}": servicer for name, servicer in found.items()}
+
+    return Api(server, deferreds, ids, readers)
+
+
+def _reading_services(
+    infrastructure: Infrastructure,
+    leadership: Leadership,
+    switch: DeadMansSwitch,
+    database: Database,
+    *,
+    authorities: Authorities,
+) -> dict[str, Any]:
+    """Services that keep nothing in memory: there may be several of each, on several databases."""
+    settings, identity = infrastructure.settings, infrastructure.identity
     schedules = Schedules(
         PostgresSchedules(database, identity),
-        hints,
+        infrastructure.hints,
         cluster=settings.cluster,
         history_seconds=settings.history.keep_seconds,
     )
-    runs = Runs(PostgresRunRecords(database, identity), hints, authorities=authorities)
-    deferreds = Deferreds(PostgresDeferreds(database, identity), hints, authorities=authorities)
-    ids = Ids(Machines(database, identity.now, lease_seconds=LEASE_SECONDS), boottime)
+    runs = Runs(
+        PostgresRunRecords(database, identity), infrastructure.hints, authorities=authorities
+    )
     singletons = SingletonsService(
         settings.singletons,
         PostgresExecutions(database, identity),
         leadership.get,
         switch.stale_reasons,
     )
-    token = infrastructure.secrets.follow(
-        "api.token_file", settings.api.token, SecretSource.read_token
-    )
-    server = ApiServer(settings.api.address, Token(token), outermost=infrastructure.interceptors)
-    for register, servicer, name in (
-        (
-            leadership_pb2_grpc.add_LeadershipServicer_to_server,
-            LeadershipService(leadership),
-            "Leadership",
-        ),
-        (
-            operations_pb2_grpc.add_OperationsServicer_to_server,
-            OperationsService(drain, drained),
-            "Operations",
-        ),
-        (
-            schedules_pb2_grpc.add_SchedulesServicer_to_server,
-            SchedulesService(schedules, switch.stale_reasons),
-            "Schedules",
-        ),
-        (runs_pb2_grpc.add_RunsServicer_to_server, RunsService(runs), "Runs"),
-        (singletons_pb2_grpc.add_SingletonsServicer_to_server, singletons, "Singletons"),
-        (
-            state_pb2_grpc.add_StateServicer_to_server,
-            StateService(states.store, states.watch),
-            "State",
-        ),
-        (
-            deferreds_pb2_grpc.add_DeferredsServicer_to_server,
-            DeferredsService(deferreds),
-            "Deferreds",
-        ),
-        (ids_pb2_grpc.add_IdsServicer_to_server, IdsService(ids), "Ids"),
-    ):
-        server.add(register, servicer, f"baton.v1.{name}")
-    return Api(server, deferreds, ids)
+    return {
+        "Schedules": SchedulesService(schedules, switch.stale_reasons),
+        "Runs": RunsService(runs, PostgresReports(infrastructure.reports_database, identity)),
+        "Singletons": singletons,
+    }
+
+
+_REGISTER: dict[str, Callable[[Any, grpc.aio.Server], None]] = {
+    "Leadership": leadership_pb2_grpc.add_LeadershipServicer_to_server,
+    "Operations": operations_pb2_grpc.add_OperationsServicer_to_server,
+    "Schedules": schedules_pb2_grpc.add_SchedulesServicer_to_server,
+    "Runs": runs_pb2_grpc.add_RunsServicer_to_server,
+    "Singletons": singletons_pb2_grpc.add_SingletonsServicer_to_server,
+    "State": state_pb2_grpc.add_StateServicer_to_server,
+    "Deferreds": deferreds_pb2_grpc.add_DeferredsServicer_to_server,
+    "Ids": ids_pb2_grpc.add_IdsServicer_to_server,
+    "Runners": runners_pb2_grpc.add_RunnersServicer_to_server,
+}

@@ -197,6 +197,7 @@ class Sidecar:
         await web.serve(
             self._settings.web.address,
             self._api.server,
+            readers=self._api.readers(),
             dashboard=self._settings.web.dashboard,
             version=infrastructure.VERSION,
             listening=lambda address: log.info("web_listening", address=address),
@@ -272,6 +273,7 @@ class Sidecar:
             groups=settings.groups,
             config_revision=settings.config_revision,
             migrate=None if postgres.migrate == "never" else migrate_tables,
+            healthy=lambda: self._infrastructure.watch.status.healthy,
         )
 
     async def _close(self) -> None:
@@ -281,6 +283,7 @@ class Sidecar:
             "registry": self._infrastructure.membership.leave,
             "traces": self._infrastructure.tracer.close,
             "database": self._infrastructure.database.close,
+            "reports": self._infrastructure.reports_database.close,
             "app": self._infrastructure.link.close,
         }
         if self._states.cache:

@@ -16,6 +16,7 @@ from sidecar._proto.baton.v1 import (
     ids_pb2,
     leadership_pb2,
     operations_pb2,
+    runners_pb2,
     runs_pb2,
     schedules_pb2,
     singletons_pb2,
@@ -25,7 +26,7 @@ from sidecar.adapters.http.methods import Method, methods_of
 from sidecar.adapters.http.openapi import document
 
 MODULES = (
-    deferreds_pb2, ids_pb2, leadership_pb2, operations_pb2, runs_pb2, schedules_pb2,
+    deferreds_pb2, ids_pb2, leadership_pb2, operations_pb2, runners_pb2, runs_pb2, schedules_pb2,
     singletons_pb2, state_pb2,
 )  # fmt: skip
 SERVICES = [
@@ -35,7 +36,18 @@ SERVICES = [
 ]
 METHODS = list(methods_of(SERVICES))
 DOCUMENT = document(METHODS, "1.0.0")
-_READING = ("Get", "List", "Watch", "Has", "Size", "Preview", "Decompose", "Await")
+_READING = (
+    "Get",
+    "List",
+    "Watch",
+    "Has",
+    "Size",
+    "Preview",
+    "Decompose",
+    "Await",
+    "History",
+    "Stats",
+)
 
 
 def _validator(name: str) -> Draft202012Validator:

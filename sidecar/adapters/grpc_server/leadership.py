@@ -13,6 +13,7 @@ from sidecar._proto.baton.v1 import (
 from sidecar.adapters.clock import boottime, utc_now
 from sidecar.adapters.convert import duration, timestamp
 from sidecar.adapters.grpc_server.paging import page, position_of, token_of
+from sidecar.adapters.grpc_server.reports import Reports, history, kept
 from sidecar.model.election_types import LeaderView
 
 
@@ -24,8 +25,9 @@ class Leadership(Protocol):
 
 
 class LeadershipService(leadership_pb2_grpc.LeadershipServicer):
-    def __init__(self, leadership: Leadership) -> None:
+    def __init__(self, leadership: Leadership, reports: Reports | None = None) -> None:
         self._leadership = leadership
+        self._reports = reports
 
     async def Get(
         self, request: leadership_pb2.LeadershipGetRequest, context: Any
@@ -44,6 +46,11 @@ class LeadershipService(leadership_pb2_grpc.LeadershipServicer):
         return leadership_pb2.LeadershipListResponse(
             leaders=leaders, next_page_token=token_of(last, "leaders")
         )
+
+    async def History(
+        self, request: leadership_pb2.LeadershipHistoryRequest, context: Any
+    ) -> leadership_pb2.LeadershipHistoryResponse:
+        return await history(kept(self._reports), request)
 
     async def Resign(
         self, request: leadership_pb2.LeadershipResignRequest, context: Any

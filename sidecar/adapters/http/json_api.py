@@ -58,7 +58,10 @@ class CallContext:
 
 
 class JsonApi:
-    """`services` are the servicers of the gRPC server by their full names."""
+    """`services` are the servicers of the gRPC server by their full names.
+
+    `readers` serve what a browser reads, apart from all other callers.
+    """
 
     def __init__(
         self,
@@ -67,9 +70,11 @@ class JsonApi:
         admission: Admission,
         calls: Calls,
         guard: Guard,
+        readers: Mapping[str, Any] | None = None,
     ) -> None:
         self.methods = {method.path: method for method in methods_of(services)}
         self._services = services
+        self._readers = {**services, **(readers or {})}
         self._token = token
         self._admission = admission
         self._calls = calls
@@ -110,7 +115,8 @@ class JsonApi:
         with self._calls.under_way(), self._admission.call(essential=is_essential(method.path)):
             message = await self._decoded(method, text)
             async with _deadline(request):
-                answer = await self._handler(method)(message, CallContext(_peer(request)))
+                handler = self._handler(method, request)
+                answer = await handler(message, CallContext(_peer(request)))
             self._log_action(method, message, request)
             return await self._encoded(answer)
 
@@ -121,7 +127,8 @@ class JsonApi:
         try:
             with self._calls.under_way(), self._admission.stream(stream):
                 message = await self._decoded(method, text)
-                answers = self._handler(method)(message, CallContext(_peer(request), events))
+                handler = self._handler(method, request)
+                answers = handler(message, CallContext(_peer(request), events))
                 await events.send_all(self._each_encoded(answers))
         except asyncio.CancelledError:
             if not stream.ended:
@@ -136,8 +143,10 @@ class JsonApi:
         async for answer in answers:
             yield await self._encoded(answer)
 
-    def _handler(self, method: Method) -> Any:
-        return getattr(self._services[method.service], method.name)
+    def _handler(self, method: Method, request: Request) -> Any:
+        looks = method.reads and is_browser(request.headers)
+        services = self._readers if looks else self._services
+        return getattr(services[method.service], method.name)
 
     def _refused(self, error: Exception) -> Refusal:
         if not isinstance(error, Refusal | SidecarError):

@@ -6,7 +6,7 @@ web and nothing more.
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from socket import socket
@@ -72,13 +72,17 @@ async def serve(
     address: str,
     server: ApiServer,
     *,
+    readers: Mapping[str, Any] | None = None,
     dashboard: Dashboard = "off",
     version: str = "",
     listening: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Serve until cancelled; returns at once if the address cannot be used."""
+    """Serve until cancelled; returns at once if the address cannot be used.
+
+    `readers` are the servicers for what a browser reads.
+    """
     guard = Guard(address, dashboard)
-    api = JsonApi(server.services, server.token, server.admission, server.calls, guard)
+    api = JsonApi(server.services, server.token, server.admission, server.calls, guard, readers)
     path = socket_path(address)
     try:
         handle = _bound_file(path) if path else bounded.bound(address, "web.address")
