@@ -199,6 +199,7 @@ class Sidecar:
             self._api.server,
             readers=self._api.readers(),
             dashboard=self._settings.web.dashboard,
+            cluster=self._settings.cluster,
             version=infrastructure.VERSION,
             listening=lambda address: log.info("web_listening", address=address),
         )

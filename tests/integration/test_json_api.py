@@ -398,3 +398,31 @@ async def test_the_same_servicer_answers_over_grpc(lab: Web, tmp_path: Path) -> 
         await api.stop(0)
     over_http = (await ask(address, GET, {"group": "wrong"})).json()
     assert raised.value.details() == over_http["message"]
+
+
+async def test_the_pages_are_served_with_a_strict_policy(lab: Web) -> None:
+    """G12: no other script, no frame; with the dashboard off there are none."""
+    assert (await ask(await lab.start(), "/")).status == 404
+    address = await lab.start(dashboard="read")
+    page = await ask(address, "/runs/123?x=1")
+    assert page.headers["content-type"].startswith("text/html")
+    policy = page.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert "unsafe" not in policy
+    assert b"<script>" not in page.body
+    assert b"style=" not in page.body
+    size = len(page.body)
+    for name, kind in (("app.js", "text/javascript"), ("style.css", "text/css")):
+        file = await ask(address, f"/{name}")
+        assert file.headers["content-type"].startswith(kind)
+        same = await ask(address, f"/{name}", if_none_match=file.headers["etag"])
+        assert (same.status, same.body) == (304, b"")
+        assert b"http://" not in file.body.replace(b"http://www.w3.org/", b"")
+        size += len(file.body)
+    assert size < 200_000
+    assert (await ask(address, "/about.json")).json()["dashboard"] == "read"
+    for path in ("/nothing.js", "/../web.py", "/static/app.js", "/runs/a/b"):
+        assert (await ask(address, path)).status == 404
+    assert (await ask(address, "/", host="evil.example")).status == 403
+    assert (await ask(address, "/", b"{}")).status == 405

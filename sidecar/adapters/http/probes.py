@@ -9,7 +9,7 @@ Guarantees:
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from prometheus_client import CollectorRegistry
@@ -20,6 +20,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from sidecar.adapters.http import bounded
+from sidecar.logs import visible
 from sidecar.model.health import Readiness
 
 LIMITS = bounded.HttpLimits(request_bytes=32 * 1024)
@@ -80,15 +81,44 @@ def _application(sources: Sources, registry: CollectorRegistry) -> Starlette:
 
 
 def _verdict(request: Request, verdict: Readiness) -> Response:
-    """`ok`, or one reason per line; as JSON if the client accepts JSON."""
-    status = 200 if verdict.good else 503
-    reasons = list(verdict.reasons[:REASONS_MAX])
-    if len(verdict.reasons) > REASONS_MAX:
-        reasons.append(f"and {len(verdict.reasons) - REASONS_MAX} more")
+    """`ok`, or one reason per line; as JSON if the client accepts JSON.
+
+    `?exclude=NAME` leaves a check out; `?verbose` lists every check, as Kubernetes' probes do.
+    """
+    excluded = request.query_params.getlist("exclude")
+    left = verdict.without(excluded)
+    status = 200 if left.good else 503
     if "application/json" in request.headers.get("accept", ""):
-        return _json({"ok": verdict.good, "reasons": reasons}, status)
-    text = "\n".join(reasons or ["ok"]) + "\n"
+        return _json({"ok": left.good, "reasons": _first(left.reasons)}, status)
+    lines = _first(left.reasons) or ["ok"]
+    if "verbose" in request.query_params:
+        lines = [*_listed(verdict, excluded), _summary(request, left)]
+    text = "\n".join(lines) + "\n"
     return Response(text, status, headers=_HEADERS | {"content-type": "text/plain; charset=utf-8"})
+
+
+def _first(reasons: Sequence[str]) -> list[str]:
+    shown = list(reasons[:REASONS_MAX])
+    if len(reasons) > REASONS_MAX:
+        shown.append(f"and {len(reasons) - REASONS_MAX} more")
+    return shown
+
+
+def _listed(verdict: Readiness, excluded: Sequence[str]) -> Iterator[str]:
+    for name, reasons in verdict.checks.items():
+        if name in excluded:
+            yield f"[+]{name} excluded: {'failed' if reasons else 'ok'}"
+        elif reasons:
+            yield from (f"[-]{name} failed: {reason}" for reason in _first(reasons))
+        else:
+            yield f"[+]{name} ok"
+    if unknown := [name for name in excluded if name not in verdict.checks]:
+        yield f"warn: there is no check {', '.join(visible(name)[:40] for name in unknown[:10])}"
+
+
+def _summary(request: Request, verdict: Readiness) -> str:
+    probe = request.url.path.removeprefix("/")
+    return f"{probe} check {'passed' if verdict.good else 'failed'}"
 
 
 def _json(content: Mapping[str, Any], status: int) -> Response:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from socket import socket
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import structlog
 from starlette.requests import Request
@@ -25,6 +25,9 @@ from sidecar.adapters.http.json_api import JsonApi
 from sidecar.adapters.http.refusals import Refusal
 from sidecar.model.errors import SidecarError
 
+if TYPE_CHECKING:
+    from sidecar.adapters.http.dashboard import DashboardFiles
+
 log = structlog.get_logger()
 
 # A body above the limit of a message gets an answer; above this the connection is closed.
@@ -34,8 +37,11 @@ LIMITS = bounded.HttpLimits(request_bytes=2 * MESSAGE_BYTES_MAX, request_seconds
 class WebApplication:
     """An ASGI application; `version` is that of the sidecar."""
 
-    def __init__(self, api: JsonApi, guard: Guard, version: str) -> None:
+    def __init__(
+        self, api: JsonApi, guard: Guard, version: str, pages: "DashboardFiles | None" = None
+    ) -> None:
         self._api = api
+        self._pages = pages
         self._guard = guard
         self._version = version
         self._openapi: bytes | None = None
@@ -54,6 +60,8 @@ class WebApplication:
             await self._api.call(method, request, send)
         elif path == "/openapi.json":
             await respond(send, 200, await self._document())
+        elif self._pages and self._pages.serves(path):
+            await self._pages.answer(request, send)
         else:
             raise Refusal("unimplemented", "there is no such method or page", http_code=404)
 
@@ -74,6 +82,7 @@ async def serve(
     *,
     readers: Mapping[str, Any] | None = None,
     dashboard: Dashboard = "off",
+    cluster: str = "",
     version: str = "",
     listening: Callable[[str], None] = lambda _: None,
 ) -> None:
@@ -89,11 +98,13 @@ async def serve(
     except SidecarError as error:
         log.warning("web_not_served", problem=str(error))
         return
+    about = {"cluster": cluster, "dashboard": dashboard, "version": version}
+    pages = None if dashboard == "off" else _pages(about | {"token": server.token.required})
     where = address if path else "{}:{}".format(*handle.getsockname()[:2])
     try:
         await bounded.serve(
             handle,
-            WebApplication(api, guard, version),
+            WebApplication(api, guard, version, pages),
             LIMITS,
             listening=lambda: listening(where),
         )
@@ -101,6 +112,12 @@ async def serve(
         if path:
             with suppress(OSError):
                 path.unlink()
+
+
+def _pages(about: Mapping[str, object]) -> "DashboardFiles":
+    from sidecar.adapters.http.dashboard import DashboardFiles  # only where it is on
+
+    return DashboardFiles(about)
 
 
 def _bound_file(path: Path) -> socket:

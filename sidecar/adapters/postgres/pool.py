@@ -30,8 +30,8 @@ from sidecar.adapters.postgres.session import (
     behind_pooler,
     connect,
     discard,
+    discard_now,
     fetch,
-    hang_up,
     pinned_settings,
     sync_wait_cancelled,
 )
@@ -193,7 +193,7 @@ class Pool:
         idle, self._idle = self._idle, []
         for pooled in idle:
             self._open -= 1
-            hang_up(pooled.connection)
+            discard_now(pooled.connection)
 
     async def _open_kept(self) -> None:
         """Only a convenience: if Postgres does not want to, those who need one will say so."""
