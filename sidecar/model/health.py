@@ -18,7 +18,7 @@ Postgres did not answer does not count, up to `stale_after`: neither this leader
 behind the same pooler can record a success. After `stale_after`, a runner with another pool may.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Literal
@@ -37,9 +37,23 @@ STEP_DOWN_BACK_OFF_SECONDS_MAX = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """Ready, or not ready with the reasons that the probe returns."""
+    """Ready, or not ready with the reasons that the probe returns.
+
+    `checks` has the reasons of each check by its name; a check without reasons passed.
+    """
 
     reasons: tuple[str, ...] = ()
+    checks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @staticmethod
+    def of(checks: Mapping[str, Iterable[str]]) -> "Readiness":
+        found = {name: tuple(reasons) for name, reasons in checks.items()}
+        return Readiness(tuple(one for reasons in found.values() for one in reasons), found)
+
+    def without(self, excluded: Collection[str]) -> "Readiness":
+        """The verdict without these checks."""
+        kept = {name: why for name, why in self.checks.items() if name not in excluded}
+        return Readiness.of(kept) if self.checks else self
 
     @property
     def good(self) -> bool:

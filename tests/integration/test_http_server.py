@@ -82,6 +82,37 @@ async def server(limits: bounded.HttpLimits) -> AsyncIterator[Server]:
     await asyncio.wait({task})
 
 
+async def test_checks_are_listed_and_excluded_as_in_kubernetes(server: Server) -> None:
+    stale = ("schedule mail: no success for 9 s", "schedule other: no success for 9 s")
+    server.known.verdicts["ready"] = Readiness.of({"app": (), "singletons": stale})
+    status, _, body = await server.get("/readyz?verbose")
+    assert (status, body.splitlines()) == (
+        503,
+        [
+            "[+]app ok",
+            "[-]singletons failed: schedule mail: no success for 9 s",
+            "[-]singletons failed: schedule other: no success for 9 s",
+            "readyz check failed",
+        ],
+    )
+    assert (await server.get("/readyz"))[0] == 503  # the default stays strict
+    assert (await server.get("/readyz?exclude=app"))[0] == 503
+    status, _, body = await server.get("/readyz?exclude=singletons")
+    assert (status, body) == (200, "ok\n")
+    status, _, body = await server.get("/readyz?verbose&exclude=singletons&exclude=nothing")
+    assert (status, body.splitlines()) == (
+        200,
+        [
+            "[+]app ok",
+            "[+]singletons excluded: failed",
+            "warn: there is no check nothing",
+            "readyz check passed",
+        ],
+    )
+    server.known.verdicts["live"] = Readiness.of({"ping": ()})
+    assert (await server.get("/livez?verbose"))[2] == "[+]ping ok\nlivez check passed\n"
+
+
 async def test_probes_say_ok_or_why_not(server: Server) -> None:
     """G10: the reason is in the body."""
     assert await server.get("/readyz") == (200, _plain(3), "ok\n")
