@@ -91,6 +91,9 @@ class Replica:
         self.sidecar = self._child(
             directory / "sidecar.log", ["sidecar", "run", "--config", self.config_file]
         )
+        if not self.web_address and "web" not in setup.config:
+            # Not in the file: the last release does not know the key.
+            self.sidecar.env["BATON_WEB_ADDRESS"] = ""
 
     def start(self, *, sidecar: bool = True) -> None:
         """Lay the wires, write the config and start both processes."""
@@ -184,7 +187,6 @@ class Replica:
             "app": {"address": self.app_address},
             "api": {"address": self.api_address},
             "http": {"address": f"{'0.0.0.0' if self.namespace else '127.0.0.1'}:{self.http_port}"},
-            "web": {"address": self.web_address},
             "postgres": {
                 "url": self._through(self.pool_wire, database),
                 "direct_url": self._through(self.session_wire, database),
@@ -192,6 +194,8 @@ class Replica:
             "election": dict(PROFILES[self.setup.profile]),
             "groups": list(self.setup.groups),
         }
+        if self.web_address:
+            base["web"] = {"address": self.web_address}
         if self.setup.redis_url:
             base["redis"] = {"url": self._through(self.redis_wire, self.setup.redis_url)}
         return _laid_over(base, self.setup.config)
