@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
 
-.PHONY: help setup demo test test-all check unit integration acceptance clients faults simulate least fuzz audit sbom bench generate verify lock format clean
+.PHONY: help setup demo test test-all check unit integration acceptance clients faults simulate least fuzz audit sbom bench screenshots generate verify lock format clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -97,14 +97,22 @@ format: setup ## rewrite the code as ruff wants it
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-generate: setup ## the committed protobuf code, the configuration reference
+screenshots: setup ## pictures of the dashboard in light, dark and phone width, into dist/screenshots
+	$(BIN)/python -m tests.browser.screenshots dist/screenshots
+
+# The dashboard is built where there is node; elsewhere the committed build is used.
+DASHBOARD := if command -v npm >/dev/null; then cd dashboard && npm ci --silent && npm run --silent
+
+generate: setup ## the committed protobuf code, the dashboard's build, the configuration reference
 	PATH="$(CURDIR)/$(BIN):$$PATH" proto/generate
 	clients/go/generate || [ $$? -eq 77 ]   # 77: no Go, as it says
+	$(DASHBOARD) build; else echo "no npm: the dashboard is not built"; fi
 	$(BIN)/python -c 'from sidecar.config.reference import markdown; print(markdown(), end="")' > docs/configuration.md
 
-verify: setup ## committed generated code is what the .proto files say; they break no release
+verify: setup ## committed generated code is what its source says; the .proto files break no release
 	PATH="$(CURDIR)/$(BIN):$$PATH" proto/generate --check
 	clients/go/generate --check || [ $$? -eq 77 ]   # 77: no Go, as it says
+	$(DASHBOARD) check; else echo "no npm: the dashboard's build is not checked"; fi
 
 # No host and no local path may get into a lock: uv writes neither in this format.
 UV_COMPILE := pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate

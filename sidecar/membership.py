@@ -34,7 +34,12 @@ class Registry(Protocol):
 
     async def join(self, cluster: str, app_name: str, groups: Sequence[str]) -> Identity: ...
     async def beat(
-        self, identity: Identity, *, campaigning: bool, config_revision: int
+        self,
+        identity: Identity,
+        *,
+        campaigning: bool,
+        config_revision: int,
+        healthy: bool | None,
     ) -> Collection[RunnerSeen]: ...
 
 
@@ -72,6 +77,7 @@ class ClusterMembership:
     groups: Sequence[str]
     config_revision: int
     migrate: Callable[[], Awaitable[object]] | None
+    healthy: Callable[[], bool | None] = lambda: None  # whether the app answers; None: not said
     _beat_requested: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def join(self) -> Identity:
@@ -92,6 +98,7 @@ class ClusterMembership:
                     identity,
                     campaigning=self.election.campaigning,
                     config_revision=self.config_revision,
+                    healthy=self.healthy(),
                 )
                 self.elector.handle(partial(self.election.runners_seen, runners))
             discovering = self.election.discovering_peers(self.clock())

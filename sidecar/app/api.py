@@ -1,7 +1,11 @@
 """Builds the gRPC services and the parts that serve them."""
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import grpc
 
 from sidecar._proto.baton.v1 import (
     deferreds_pb2_grpc,
@@ -9,6 +13,7 @@ from sidecar._proto.baton.v1 import (
     jobs_pb2_grpc,
     leadership_pb2_grpc,
     operations_pb2_grpc,
+    runners_pb2_grpc,
     runs_pb2_grpc,
     schedules_pb2_grpc,
     singletons_pb2_grpc,
@@ -20,18 +25,21 @@ from sidecar.adapters.grpc_server.deferreds import DeferredsService
 from sidecar.adapters.grpc_server.ids import IdsService
 from sidecar.adapters.grpc_server.jobs import JobsService
 from sidecar.adapters.grpc_server.leadership import LeadershipService, OperationsService
+from sidecar.adapters.grpc_server.reports import RunnersService
 from sidecar.adapters.grpc_server.runs import RunsService
 from sidecar.adapters.grpc_server.schedules import SchedulesService
 from sidecar.adapters.grpc_server.server import ApiServer
 from sidecar.adapters.grpc_server.singletons import SingletonsService
 from sidecar.adapters.grpc_server.state import StateService
 from sidecar.adapters.grpc_server.stream import AppStreamService
+from sidecar.adapters.postgres.database import Database
 from sidecar.adapters.postgres.deferreds import PostgresDeferreds
 from sidecar.adapters.postgres.executions import PostgresExecutions
 from sidecar.adapters.postgres.job_catalogue import PostgresJobCatalogue
 from sidecar.adapters.postgres.job_records import PostgresJobRecords
 from sidecar.adapters.postgres.job_submissions import PostgresJobSubmissions
 from sidecar.adapters.postgres.machines import Machines
+from sidecar.adapters.postgres.reports import PostgresReports
 from sidecar.adapters.postgres.run_records import PostgresRunRecords
 from sidecar.adapters.postgres.schedules import PostgresSchedules
 from sidecar.adapters.tokens import Token
@@ -72,6 +80,7 @@ class Api:
     deferreds: Deferreds
     ids: Ids
     jobs: JobParts
+    readers: Callable[[], Mapping[str, Any]]  # the services as pages read them
 
 
 def build(
@@ -88,70 +97,98 @@ def build(
 ) -> Api:
     settings, database = infrastructure.settings, infrastructure.shared_database
     identity, hints = infrastructure.identity, infrastructure.hints
-    schedules = Schedules(
-        PostgresSchedules(database, identity),
-        hints,
-        cluster=settings.cluster,
-        history_seconds=settings.history.keep_seconds,
-    )
-    runs = Runs(
-        PostgresRunRecords(database, identity),
-        hints,
-        authorities=authorities,
-        jobs=PostgresJobRecords(database, identity),
-    )
     deferreds = Deferreds(PostgresDeferreds(database, identity), hints, authorities=authorities)
     jobs = _jobs(infrastructure, leadership)
     ids = Ids(Machines(database, identity.now, lease_seconds=LEASE_SECONDS), boottime)
-    singletons = SingletonsService(
-        infrastructure.singletons,
-        PostgresExecutions(database, identity),
-        leadership.get,
-        switch.stale_reasons,
-        infrastructure.transport.unhandled,
+    reports = PostgresReports(infrastructure.reports_database, identity)
+    reading = partial(
+        _reading_services, infrastructure, leadership, switch, authorities=authorities
     )
     token = infrastructure.secrets.follow(
         "api.token_file", settings.api.token, SecretSource.read_token
     )
     server = ApiServer(settings.api.address, Token(token), outermost=infrastructure.interceptors)
-    for register, servicer, name in (
-        (
-            leadership_pb2_grpc.add_LeadershipServicer_to_server,
-            LeadershipService(leadership, warnings),
-            "Leadership",
+    services = reading(database) | {
+        "Leadership": LeadershipService(leadership, reports, warnings),
+        "Operations": OperationsService(drain, drained),
+        "State": StateService(states.store, states.watch),
+        "Deferreds": DeferredsService(deferreds, reports),
+        "Ids": IdsService(ids),
+        "Runners": RunnersService(reports, infrastructure.runner_id),
+        "Jobs": JobsService(jobs.jobs),
+        "AppStream": AppStreamService(
+            infrastructure.processes, _runs(infrastructure, database, authorities), declare
         ),
-        (
-            operations_pb2_grpc.add_OperationsServicer_to_server,
-            OperationsService(drain, drained),
-            "Operations",
+    }
+    for name, servicer in services.items():
+        server.add(_REGISTER[name], servicer, f"baton.v1.{name}")
+
+    def readers() -> Mapping[str, Any]:
+        store = states.reading_store(infrastructure, infrastructure.reports_database)
+        found = reading(infrastructure.reports_database)
+        found["State"] = StateService(store, states.watch)
+        return {f"baton.v1.{name}": servicer for name, servicer in found.items()}
+
+    return Api(server, deferreds, ids, jobs, readers)
+
+
+def _runs(infrastructure: Infrastructure, database: Database, authorities: Authorities) -> Runs:
+    identity = infrastructure.identity
+    return Runs(
+        PostgresRunRecords(database, identity),
+        infrastructure.hints,
+        authorities=authorities,
+        jobs=PostgresJobRecords(database, identity),
+    )
+
+
+def _reading_services(
+    infrastructure: Infrastructure,
+    leadership: Leadership,
+    switch: DeadMansSwitch,
+    database: Database,
+    *,
+    authorities: Authorities,
+) -> dict[str, Any]:
+    """Services that keep nothing in memory: there may be several of each, on several databases."""
+    settings, identity = infrastructure.settings, infrastructure.identity
+    unhandled = infrastructure.transport.unhandled
+    schedules = Schedules(
+        PostgresSchedules(database, identity),
+        infrastructure.hints,
+        cluster=settings.cluster,
+        history_seconds=settings.history.keep_seconds,
+    )
+    singletons = SingletonsService(
+        infrastructure.singletons,
+        PostgresExecutions(database, identity),
+        leadership.get,
+        switch.stale_reasons,
+        unhandled,
+    )
+    return {
+        "Schedules": SchedulesService(schedules, switch.stale_reasons, unhandled),
+        "Runs": RunsService(
+            _runs(infrastructure, database, authorities),
+            PostgresReports(infrastructure.reports_database, identity),
         ),
-        (
-            schedules_pb2_grpc.add_SchedulesServicer_to_server,
-            SchedulesService(schedules, switch.stale_reasons, infrastructure.transport.unhandled),
-            "Schedules",
-        ),
-        (runs_pb2_grpc.add_RunsServicer_to_server, RunsService(runs), "Runs"),
-        (singletons_pb2_grpc.add_SingletonsServicer_to_server, singletons, "Singletons"),
-        (
-            state_pb2_grpc.add_StateServicer_to_server,
-            StateService(states.store, states.watch),
-            "State",
-        ),
-        (
-            deferreds_pb2_grpc.add_DeferredsServicer_to_server,
-            DeferredsService(deferreds),
-            "Deferreds",
-        ),
-        (ids_pb2_grpc.add_IdsServicer_to_server, IdsService(ids), "Ids"),
-        (jobs_pb2_grpc.add_JobsServicer_to_server, JobsService(jobs.jobs), "Jobs"),
-        (
-            stream_pb2_grpc.add_AppStreamServicer_to_server,
-            AppStreamService(infrastructure.processes, runs, declare),
-            "AppStream",
-        ),
-    ):
-        server.add(register, servicer, f"baton.v1.{name}")
-    return Api(server, deferreds, ids, jobs)
+        "Singletons": singletons,
+    }
+
+
+_REGISTER: dict[str, Callable[[Any, grpc.aio.Server], None]] = {
+    "AppStream": stream_pb2_grpc.add_AppStreamServicer_to_server,
+    "Deferreds": deferreds_pb2_grpc.add_DeferredsServicer_to_server,
+    "Ids": ids_pb2_grpc.add_IdsServicer_to_server,
+    "Jobs": jobs_pb2_grpc.add_JobsServicer_to_server,
+    "Leadership": leadership_pb2_grpc.add_LeadershipServicer_to_server,
+    "Operations": operations_pb2_grpc.add_OperationsServicer_to_server,
+    "Runners": runners_pb2_grpc.add_RunnersServicer_to_server,
+    "Runs": runs_pb2_grpc.add_RunsServicer_to_server,
+    "Schedules": schedules_pb2_grpc.add_SchedulesServicer_to_server,
+    "Singletons": singletons_pb2_grpc.add_SingletonsServicer_to_server,
+    "State": state_pb2_grpc.add_StateServicer_to_server,
+}
 
 
 def _jobs(infrastructure: Infrastructure, leadership: Leadership) -> JobParts:

@@ -31,6 +31,11 @@ from sidecar.model.unacknowledged import UnacknowledgedLosses
 from sidecar.tracing import NoTracer, Tracer
 
 VERSION = version("baton-sidecar")
+# A page must delay neither a tick nor a ping: it shares no connection with them, gives up soon,
+# and a pod that nobody looks at holds none.
+REPORTS_CONNECTIONS = 2
+REPORTS_SECONDS = 2.0
+REPORTS_UNUSED_SECONDS = 30.0
 
 
 class JoinedIdentity:
@@ -63,6 +68,7 @@ class Infrastructure:
     identity: JoinedIdentity
     database: Database  # for ticks, claims, completions, heartbeats and probes
     shared_database: Database  # for everything else: the API, the config file, cleanup
+    reports_database: Database  # for what people look at: connections and limits of its own
     hints: PostgresHints
     membership: Membership
     link: AppLink
@@ -118,6 +124,13 @@ def build(settings: Settings) -> Infrastructure:
         identity=JoinedIdentity(),
         database=database,
         shared_database=database.share(),
+        reports_database=Database(
+            secrets.follow("postgres.url", postgres.url).read,
+            schema=postgres.schema,
+            size=REPORTS_CONNECTIONS,
+            statement_seconds=REPORTS_SECONDS,
+            unused_seconds=REPORTS_UNUSED_SECONDS,
+        ),
         hints=PostgresHints(database, direct_url, channel=channel),
         membership=Membership(database, runner_id=runner_id, host=host, version=VERSION),
         link=link,

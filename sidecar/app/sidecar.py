@@ -12,8 +12,8 @@ from functools import partial
 import structlog
 
 from sidecar import maintenance, metrics
-from sidecar.adapters import http_server
 from sidecar.adapters.clock import boottime
+from sidecar.adapters.http import probes
 from sidecar.adapters.memory import MemoryWatch
 from sidecar.adapters.postgres.leader_lock import LeaderLock
 from sidecar.adapters.postgres.migrate import migrate
@@ -132,7 +132,7 @@ class Sidecar:
         log.info("sidecar_stopped")
 
     async def _serve(self) -> None:
-        hints = self._infrastructure.hints
+        settings, hints = self._settings, self._infrastructure.hints
         async with asyncio.TaskGroup() as tasks:
             running = [
                 tasks.create_task(self._serve_http(), name="http"),
@@ -155,9 +155,11 @@ class Sidecar:
                     follow_resign_requests(hints, self._elector), name="resign_requests"
                 ),
             ]
+            if settings.web.address:
+                running.append(tasks.create_task(self._serve_web(), name="web"))
             await self._api.server.start()
             self._health.servers_listen()
-            log.info("api_listening", address=self._settings.api.address)
+            log.info("api_listening", address=settings.api.address)
             await self._stop.wait()
             await self._elector.stopped()
             await self._jobs.worker.stopped()
@@ -227,7 +229,20 @@ class Sidecar:
     # ── health ──────────────────────────────────────────────────────────────────────────────────
 
     async def _serve_http(self) -> None:
-        await http_server.serve(self._settings.http.address, self._health, metrics.REGISTRY)
+        await probes.serve(self._settings.http.address, self._health, metrics.REGISTRY)
+
+    async def _serve_web(self) -> None:
+        from sidecar.adapters.http import web  # only pods that serve it pay for it
+
+        await web.serve(
+            self._settings.web.address,
+            self._api.server,
+            readers=self._api.readers(),
+            dashboard=self._settings.web.dashboard,
+            cluster=self._settings.cluster,
+            version=infrastructure.VERSION,
+            listening=lambda address: log.info("web_listening", address=address),
+        )
 
     def _checks(self) -> list[Check]:
         checks = [
@@ -311,6 +326,7 @@ class Sidecar:
             groups=settings.groups,
             config_revision=settings.config_revision,
             migrate=None if postgres.migrate == "never" else migrate_tables,
+            healthy=lambda: self._infrastructure.watch.status.healthy,
         )
 
     async def _close(self) -> None:
@@ -320,6 +336,7 @@ class Sidecar:
             "registry": self._infrastructure.membership.leave,
             "traces": self._infrastructure.tracer.close,
             "database": self._infrastructure.database.close,
+            "reports": self._infrastructure.reports_database.close,
             "app": self._infrastructure.link.close,
         }
         if self._states.cache:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from sidecar.adapters.clock import boottime
+from sidecar.adapters.postgres.database import Database
 from sidecar.adapters.postgres.runs import PostgresRuns
 from sidecar.adapters.postgres.schedules import PostgresSchedules
 from sidecar.adapters.postgres.state import PostgresState
@@ -30,6 +31,17 @@ class States:
     loader: OwnedStates
     cache: RedisCache | None
     copies: RedisCopies | None
+
+    def reading_store(self, infrastructure: Infrastructure, database: Database) -> StateStore:
+        """A store for reads on another database; it never asks the cache."""
+        table = PostgresState(
+            database,
+            infrastructure.identity,
+            heartbeat_seconds=infrastructure.settings.health.heartbeat_seconds,
+        )
+        return StateStore(
+            table, NoCopies(), infrastructure.hints, self.loader.policy, monotonic=boottime
+        )
 
 
 def build(infrastructure: Infrastructure, authorities: Authorities) -> States:

@@ -85,7 +85,7 @@ class Choice:
     """One word of a closed list."""
 
     words: tuple[str, ...]
-    style: Style = field(default="text", init=False)
+    style: Style = "text"  # "any": a word that YAML takes for a boolean is among them
 
     @property
     def allowed(self) -> str:
@@ -228,15 +228,18 @@ class Address:
 
     socket_file: bool = True
     host_name: bool = False
+    optional: bool = False
     style: Style = field(default="text", init=False)
 
     @property
     def allowed(self) -> str:
         host = "HOST:PORT, " if self.host_name else ""
         end = " or unix:///PATH" if self.socket_file else ""
-        return f"{host}IPV4:PORT, [IPV6]:PORT{end}"
+        return f"{host}IPV4:PORT, [IPV6]:PORT{end}" + (", or empty" if self.optional else "")
 
     def parse(self, text: str) -> str:
+        if self.optional and not text:
+            return text
         try:
             address = addresses.parse(text)
         except ValueError as error:

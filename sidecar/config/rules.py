@@ -5,6 +5,7 @@ values; rules compare several.
 """
 
 from collections.abc import Iterable, Iterator
+from itertools import combinations
 from typing import Any
 
 from sidecar.config import addresses, schemas
@@ -87,23 +88,48 @@ def _groups(settings: Settings) -> Iterator[Violation]:
 
 
 def _listeners(settings: Settings) -> Iterator[Violation]:
-    api = addresses.parse(settings.api.address)
-    http = addresses.parse(settings.http.address)
-    if not settings.api.allow_remote and not api.is_local:
-        keys = ("api.address", "api.allow_remote")
-        allowed = "127.0.0.1:PORT, [::1]:PORT or unix:///PATH, else api.allow_remote: true"
-        yield keys, f"{shown(settings.api.address)} can be reached from outside", allowed
-    elif not api.is_local and not settings.api.token:
-        keys = ("api.address", "api.token_file")
-        problem = f"{shown(settings.api.address)} can be reached from outside without a token"
-        yield keys, problem, "set api.token_file"
-    everywhere = api.is_everywhere or http.is_everywhere
-    if api.port == http.port and (everywhere or api.host == http.host):
-        keys = ("api.address", "http.address")
-        yield keys, f"API and probes both listen on port {api.port}", "two different ports"
+    yield from _reachable("api.address", settings.api.address, settings)
+    if settings.web.address:
+        yield from _reachable("web.address", settings.web.address, settings)
+    listeners = (
+        ("api.address", "API", settings.api.address),
+        ("http.address", "probes", settings.http.address),
+        ("web.address", "web", settings.web.address),
+    )
+    for (key, what, one), (other_key, other, two) in combinations(listeners, 2):
+        if one and two and _meet(one, two):
+            problem = f"{what} and {other} both listen on {_place(one)}"
+            yield (key, other_key), problem, "two different ports"
     if settings.app.address == settings.api.address:
         keys = ("app.address", "api.address")
         yield keys, f"app and API both have {shown(settings.app.address)}", "two addresses"
+
+
+def _reachable(key: str, address: str, settings: Settings) -> Iterator[Violation]:
+    if addresses.parse(address).is_local:
+        return
+    if not settings.api.allow_remote:
+        keys = (key, "api.allow_remote")
+        allowed = "127.0.0.1:PORT, [::1]:PORT or unix:///PATH, else api.allow_remote: true"
+        yield keys, f"{shown(address)} can be reached from outside", allowed
+    elif not settings.api.token:
+        keys = (key, "api.token_file")
+        problem = f"{shown(address)} can be reached from outside without a token"
+        yield keys, problem, "set api.token_file"
+
+
+def _meet(one: str, two: str) -> bool:
+    """Whether two addresses cannot both be listened on."""
+    first, second = addresses.parse(one), addresses.parse(two)
+    if first.socket_path or second.socket_path:
+        return first.socket_path == second.socket_path
+    everywhere = first.is_everywhere or second.is_everywhere
+    return first.port == second.port and (everywhere or first.host == second.host)
+
+
+def _place(address: str) -> str:
+    parts = addresses.parse(address)
+    return f"port {parts.port}" if parts.port else shown(address)
 
 
 def _heartbeat(settings: Settings) -> Iterator[Violation]:

@@ -102,6 +102,20 @@ class Http:
 
 
 @dataclass(frozen=True, slots=True)
+class Web:
+    address: str = scalar(
+        "127.0.0.1:9402",
+        kinds.Address(optional=True),
+        "Where the API is served as JSON over HTTP, with the same token; empty: off.",
+    )
+    dashboard: Literal["off", "read", "operate"] = scalar(
+        "off",
+        kinds.Choice(("off", "read", "operate"), style="any"),
+        "The dashboard on the same address; `operate` allows it to change things.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Postgres:
     url: SecretSource = scalar(
         SecretSource(),
@@ -275,6 +289,7 @@ class Settings:
     app: App = section(App, "The app next to the sidecar.")
     api: Api = section(Api, "The gRPC API of the sidecar.")
     http: Http = section(Http, "Probes and metrics.")
+    web: Web = section(Web, "The API as JSON over HTTP, and the dashboard.")
     postgres: Postgres = section(Postgres, "The source of truth.")
     redis: Redis = section(Redis, "The cache of state.")
     election: Election = section(

@@ -88,7 +88,8 @@ class StatementSelector:
     def _release(self) -> Statement | None:
         for g in self.groups.values():
             if g.phase is Phase.RELEASING:
-                return Release(g.id, g.epoch, clean=g.acknowledged and g.epoch > 0)
+                clean = g.acknowledged and g.epoch > 0
+                return Release(g.id, g.epoch, clean=clean, why=g.reason.value)
         return None
 
     def _takeover(self) -> Statement | None:

@@ -5,7 +5,7 @@
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 
@@ -97,6 +97,7 @@ class Release:
     group_id: int
     epoch: int
     clean: bool
+    why: str = field(default="", compare=False)  # for people: it changes nothing
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ Postgres did not answer does not count, up to `stale_after`: neither this leader
 behind the same pooler can record a success. After `stale_after`, a runner with another pool may.
 """
 
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Literal
@@ -38,10 +38,26 @@ STEP_DOWN_BACK_OFF_SECONDS_MAX = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """Ready, or not ready with the reasons that the probe returns."""
+    """Ready, or not ready with the reasons that the probe returns.
+
+    `checks` has the reasons of each check by its name; a check without reasons passed.
+    """
 
     reasons: tuple[str, ...] = ()
     more: int = 0  # reasons that are not listed
+    checks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @staticmethod
+    def of(checks: Mapping[str, Iterable[str]], *, more: int = 0) -> "Readiness":
+        found = {name: tuple(reasons) for name, reasons in checks.items()}
+        return Readiness(tuple(one for why in found.values() for one in why), more, found)
+
+    def without(self, excluded: Collection[str]) -> "Readiness":
+        """The verdict without these checks; only those of singletons may be too many to list."""
+        if not self.checks:
+            return self
+        kept = {name: why for name, why in self.checks.items() if name not in excluded}
+        return Readiness.of(kept, more=0 if "singletons" in excluded else self.more)
 
     @property
     def good(self) -> bool:

@@ -128,6 +128,9 @@ class RunFilter:
     name: str | None = None
     outcome: Outcome | None = None
     state: RunState | None = None
+    kind: RunKind | None = None
+    since: datetime | None = None  # recorded at this time or later
+    until: datetime | None = None  # recorded before
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,11 +85,24 @@ class Schedules:
         return await self._store.get(name)
 
     async def page(
-        self, *, after: str, limit: int, include_retired: bool
+        self,
+        *,
+        after: str,
+        limit: int,
+        include_retired: bool,
+        name_prefix: str = "",
+        paused: bool | None = None,
     ) -> Sequence[StoredSchedule]:
         """Return the schedules whose names are greater than `after`, ordered by name."""
         check_text("page_token", after)
-        return await self._store.page(after=after, limit=limit, include_retired=include_retired)
+        check_text("name_prefix", name_prefix)
+        return await self._store.page(
+            after=after,
+            limit=limit,
+            include_retired=include_retired,
+            name_prefix=name_prefix,
+            paused=paused,
+        )
 
     async def update(self, definition: Schedule) -> StoredSchedule:
         await self._checked(definition)

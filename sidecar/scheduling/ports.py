@@ -68,7 +68,13 @@ class ScheduleStore(Protocol):
     async def now(self) -> datetime: ...
     async def get(self, name: str) -> StoredSchedule: ...
     async def page(
-        self, *, after: str, limit: int, include_retired: bool
+        self,
+        *,
+        after: str,
+        limit: int,
+        include_retired: bool,
+        name_prefix: str,
+        paused: bool | None,
     ) -> Sequence[StoredSchedule]: ...
     async def create(self, name: str, decide: Callable[[datetime], Change]) -> None: ...
     async def change(

@@ -9,8 +9,8 @@ from functools import partial
 import pytest
 
 from sidecar import metrics
-from sidecar.adapters import http_server
 from sidecar.adapters.clock import boottime
+from sidecar.adapters.http import probes
 from sidecar.adapters.postgres.database import Database
 from sidecar.adapters.postgres.heartbeats import Heartbeats
 from sidecar.adapters.postgres.membership import Membership
@@ -85,7 +85,7 @@ async def runner(database_url: str) -> AsyncIterator[Runner]:
     port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     term = Term("default", identity.groups["default"], 0)
     authority = an_authority(term)
-    served = http_server.serve("127.0.0.1:0", health, metrics.REGISTRY, listening=port.set_result)
+    served = probes.serve("127.0.0.1:0", health, metrics.REGISTRY, listening=port.set_result)
     tasks = [asyncio.create_task(each) for each in (served, health.run(), switch.watch(authority))]
     led.port = await port
     yield led

@@ -5,14 +5,14 @@ import json
 import socket
 import threading
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry, Gauge
 from prometheus_client.core import GaugeMetricFamily
 
-from sidecar.adapters import http_server
+from sidecar.adapters.http import bounded, probes
 from sidecar.model.errors import SidecarError
 from sidecar.model.health import Readiness
 
@@ -65,16 +65,52 @@ class Server:
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[Server]:
+def limits() -> bounded.HttpLimits:
+    return probes.LIMITS
+
+
+@pytest.fixture
+async def server(limits: bounded.HttpLimits) -> AsyncIterator[Server]:
     known, registry = Known(), CollectorRegistry()
     Gauge("baton_epoch", "Epoch.", ("group",), registry=registry).labels("default").set(7)
     port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     task = asyncio.create_task(
-        http_server.serve("127.0.0.1:0", known, registry, listening=port.set_result)
+        probes.serve("127.0.0.1:0", known, registry, listening=port.set_result, limits=limits)
     )
     yield Server(await port, known, registry, task)
     task.cancel()
     await asyncio.wait({task})
+
+
+async def test_checks_are_listed_and_excluded_as_in_kubernetes(server: Server) -> None:
+    stale = ("schedule mail: no success for 9 s", "schedule other: no success for 9 s")
+    server.known.verdicts["ready"] = Readiness.of({"app": (), "singletons": stale})
+    status, _, body = await server.get("/readyz?verbose")
+    assert (status, body.splitlines()) == (
+        503,
+        [
+            "[+]app ok",
+            "[-]singletons failed: schedule mail: no success for 9 s",
+            "[-]singletons failed: schedule other: no success for 9 s",
+            "readyz check failed",
+        ],
+    )
+    assert (await server.get("/readyz"))[0] == 503  # the default stays strict
+    assert (await server.get("/readyz?exclude=app"))[0] == 503
+    status, _, body = await server.get("/readyz?exclude=singletons")
+    assert (status, body) == (200, "ok\n")
+    status, _, body = await server.get("/readyz?verbose&exclude=singletons&exclude=nothing")
+    assert (status, body.splitlines()) == (
+        200,
+        [
+            "[+]app ok",
+            "[+]singletons excluded: failed",
+            "warn: there is no check nothing",
+            "readyz check passed",
+        ],
+    )
+    server.known.verdicts["live"] = Readiness.of({"ping": ()})
+    assert (await server.get("/livez?verbose"))[2] == "[+]ping ok\nlivez check passed\n"
 
 
 async def test_probes_say_ok_or_why_not(server: Server) -> None:
@@ -147,24 +183,25 @@ async def _pour(writer: asyncio.StreamWriter) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_huge_requests_are_cut(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+# It is not time that cuts them.
+@pytest.mark.parametrize("limits", [replace(probes.LIMITS, request_seconds=600.0)])
+async def test_huge_requests_are_cut(server: Server) -> None:
     """G11: neither headers nor a body can fill the memory."""
-    monkeypatch.setattr(http_server, "REQUEST_SECONDS_MAX", 600.0)  # it is not time that cuts them
     for head in (
         "GET /livez HTTP/1.1\r\nx: ",
         "POST /livez HTTP/1.1\r\ncontent-length: 9999999\r\n\r\n",
     ):
         _, writer = await asyncio.open_connection("127.0.0.1", server.port)
-        writer.write(head.encode() + b"y" * http_server.REQUEST_BYTES_MAX)
+        writer.write(head.encode() + b"y" * probes.LIMITS.request_bytes)
         with pytest.raises((ConnectionResetError, BrokenPipeError)):
             await _pour(writer)
         writer.close()
     assert (await server.get("/livez"))[0] == 200
 
 
-async def test_slow_requests_are_cut(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("limits", [replace(probes.LIMITS, request_seconds=0.3)])
+async def test_slow_requests_are_cut(server: Server) -> None:
     """G11: a client that never ends its request holds no connection for ever."""
-    monkeypatch.setattr(http_server, "REQUEST_SECONDS_MAX", 0.3)
     silent, silent_writer = await asyncio.open_connection("127.0.0.1", server.port)
     slow, slow_writer = await asyncio.open_connection("127.0.0.1", server.port)
     slow_writer.write(b"GET /livez HTTP/1.1\r\nx: ")
@@ -180,7 +217,7 @@ async def test_a_slow_scrape_does_not_delay_a_probe(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """G10: a probe answers whatever hangs; scrapes that come together share one rendering."""
-    calls, asked, go, encoder = 0, 0, threading.Event(), http_server._encoder
+    calls, asked, go, encoder = 0, 0, threading.Event(), probes._encoder
 
     class Slow:
         def collect(self) -> list[GaugeMetricFamily]:
@@ -194,7 +231,7 @@ async def test_a_slow_scrape_does_not_delay_a_probe(
         asked += 1
         return encoder(accept)
 
-    monkeypatch.setattr(http_server, "_encoder", counted)
+    monkeypatch.setattr(probes, "_encoder", counted)
     server.registry._collector_to_names[Slow()] = ["slow"]
     scrapes = [asyncio.create_task(server.get("/metrics")) for _ in range(5)]
     try:
@@ -211,9 +248,9 @@ async def test_a_slow_scrape_does_not_delay_a_probe(
 async def test_a_taken_port_is_named(server: Server) -> None:
     """G11"""
     with pytest.raises(SidecarError, match=rf"http.address: 127.0.0.1:{server.port} is in use"):
-        await http_server.serve(f"127.0.0.1:{server.port}", server.known, server.registry)
+        await probes.serve(f"127.0.0.1:{server.port}", server.known, server.registry)
     with pytest.raises(SidecarError, match=r"http.address: 192.0.2.1:1 cannot be used"):
-        await http_server.serve("192.0.2.1:1", server.known, server.registry)
+        await probes.serve("192.0.2.1:1", server.known, server.registry)
 
 
 async def test_cancelling_closes_the_port_even_with_an_idle_client(server: Server) -> None:

@@ -61,6 +61,7 @@ class Setup:
     stream: bool = False  # the apps attach instead of serving AppCallback
     handlers: tuple[str, ...] = ()  # attached apps have these besides those in `config`
     unhandled: tuple[str, ...] = ()  # attached apps do not have these
+    web: bool = False  # whether the sidecars serve JSON over HTTP
     load: Path | None = None  # where the apps write down what they ask of State; None: nothing
 
 
@@ -76,6 +77,7 @@ class Replica:
         self.config_file = directory / "baton.yaml"
         self.app_address, self.api_address = _loopback(), _loopback()
         self.http_port = free_port()
+        self.web_address = _loopback() if setup.web else ""
         self._control_file, self._control = directory / "control.json", Control()
         self.stream_wire: FaultProxy | None = None  # between the attached app and its sidecar
         self.session_wire: FaultProxy | None = None
@@ -90,6 +92,9 @@ class Replica:
         self.sidecar = self._child(
             directory / "sidecar.log", ["sidecar", "run", "--config", self.config_file]
         )
+        if not self.web_address and "web" not in setup.config:
+            # Not in the file: the last release does not know the key.
+            self.sidecar.env["BATON_WEB_ADDRESS"] = ""
 
     def another_app(self, name: str) -> Child:
         """A process of the app beside this sidecar; not started yet."""
@@ -204,6 +209,8 @@ class Replica:
             "election": dict(PROFILES[self.setup.profile]),
             "groups": list(self.setup.groups),
         }
+        if self.web_address:
+            base["web"] = {"address": self.web_address}
         if self.setup.redis_url:
             base["redis"] = {"url": self._through(self.redis_wire, self.setup.redis_url)}
         return _laid_over(base, self.setup.config)

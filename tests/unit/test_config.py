@@ -233,7 +233,7 @@ class TestEnvironment:
     def test_every_scalar_of_the_design_has_a_variable(self) -> None:
         names = {variable for variable, _, _ in variables()}
         assert {"BATON_CLUSTER", "BATON_POSTGRES_URL", "BATON_API_TOKEN_FILE"} <= names
-        assert len(names) == 47
+        assert len(names) == 49
 
     def test_service_links_of_kubernetes_are_ignored(self) -> None:
         environ = {

@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROTO = ROOT / "proto"
 FILES = [
     "callback", "leadership", "singletons", "schedules", "runs", "state", "deferreds", "ids",
-    "operations", "stream", "jobs", "job_types",
+    "operations", "stream", "jobs", "job_types", "runners",
 ]  # fmt: skip
 TOOLS = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
 
@@ -82,7 +82,7 @@ def test_every_service_can_be_imported_under_the_sidecars_own_name() -> None:
     served = {name[:-4] for module in names for name in vars(module) if name.endswith("Stub")}
     assert served == {
         "AppCallback", "Leadership", "Singletons", "State", "Schedules", "Runs", "Deferreds", "Ids",
-        "Operations", "AppStream", "Jobs",
+        "Operations", "AppStream", "Jobs", "Runners",
     }  # fmt: skip
 
 
@@ -116,7 +116,7 @@ def test_every_enum_begins_with_unspecified() -> None:
 def test_every_list_is_paged() -> None:
     lists = [method for method in all_methods() if method.name.startswith("List")]
     assert {method.containing_service.name for method in lists} == {
-        "Leadership", "Singletons", "State", "Schedules", "Runs", "Jobs",
+        "Leadership", "Singletons", "State", "Schedules", "Runs", "Jobs", "Deferreds", "Runners",
     }  # fmt: skip
     for method in lists:
         assert {"page_size", "page_token"} <= set(method.input_type.fields_by_name), method.name

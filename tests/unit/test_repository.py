@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TOP_LEVEL = {
     "CONTRIBUTING.md", "SECURITY.md",
     ".ci", ".dockerignore", ".gitignore", ".pre-commit-config.yaml", "CHANGELOG.md", "Dockerfile",
-    "LICENSE", "Makefile", "README.md", "clients", "devtools", "docs", "helm", "proto",
+    "LICENSE", "Makefile", "README.md", "clients", "dashboard", "devtools", "docs", "helm", "proto",
     "pyproject.toml", "requirements-dev.lock", "requirements.lock", "sidecar", "tests",
 }  # fmt: skip
 # Spelled in two halves, so that this file does not find itself.

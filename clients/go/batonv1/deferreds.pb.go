@@ -711,6 +711,134 @@ func (x *DeferredsGetResponse) GetDeferred() *Deferred {
 	return nil
 }
 
+// Request of Deferreds.List. The filters are joined by AND.
+type DeferredsListRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Only deferreds of this run. 0: all.
+	RunId uint64 `protobuf:"varint,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	// Only deferreds in this state. Unspecified: all. One that expired is EXPIRED once it was looked at.
+	State DeferredState `protobuf:"varint,2,opt,name=state,proto3,enum=baton.v1.DeferredState" json:"state,omitempty"`
+	// How many per page: 0 means 100, at most 1,000.
+	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// The `next_page_token` of the previous page. Empty: the first page.
+	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeferredsListRequest) Reset() {
+	*x = DeferredsListRequest{}
+	mi := &file_baton_v1_deferreds_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeferredsListRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeferredsListRequest) ProtoMessage() {}
+
+func (x *DeferredsListRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_baton_v1_deferreds_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeferredsListRequest.ProtoReflect.Descriptor instead.
+func (*DeferredsListRequest) Descriptor() ([]byte, []int) {
+	return file_baton_v1_deferreds_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *DeferredsListRequest) GetRunId() uint64 {
+	if x != nil {
+		return x.RunId
+	}
+	return 0
+}
+
+func (x *DeferredsListRequest) GetState() DeferredState {
+	if x != nil {
+		return x.State
+	}
+	return DeferredState_DEFERRED_STATE_UNSPECIFIED
+}
+
+func (x *DeferredsListRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *DeferredsListRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// Response of Deferreds.List.
+type DeferredsListResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// By run, newest first; those without a run come last. `token` and `value` are empty.
+	Deferreds []*Deferred `protobuf:"bytes,1,rep,name=deferreds,proto3" json:"deferreds,omitempty"`
+	// Empty: this was the last page.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeferredsListResponse) Reset() {
+	*x = DeferredsListResponse{}
+	mi := &file_baton_v1_deferreds_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeferredsListResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeferredsListResponse) ProtoMessage() {}
+
+func (x *DeferredsListResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_baton_v1_deferreds_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeferredsListResponse.ProtoReflect.Descriptor instead.
+func (*DeferredsListResponse) Descriptor() ([]byte, []int) {
+	return file_baton_v1_deferreds_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *DeferredsListResponse) GetDeferreds() []*Deferred {
+	if x != nil {
+		return x.Deferreds
+	}
+	return nil
+}
+
+func (x *DeferredsListResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
 var File_baton_v1_deferreds_proto protoreflect.FileDescriptor
 
 const file_baton_v1_deferreds_proto_rawDesc = "" +
@@ -753,19 +881,29 @@ const file_baton_v1_deferreds_proto_rawDesc = "" +
 	"\x13DeferredsGetRequest\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\tR\x05token\"F\n" +
 	"\x14DeferredsGetResponse\x12.\n" +
-	"\bdeferred\x18\x01 \x01(\v2\x12.baton.v1.DeferredR\bdeferred*\xa0\x01\n" +
+	"\bdeferred\x18\x01 \x01(\v2\x12.baton.v1.DeferredR\bdeferred\"\x98\x01\n" +
+	"\x14DeferredsListRequest\x12\x15\n" +
+	"\x06run_id\x18\x01 \x01(\x04R\x05runId\x12-\n" +
+	"\x05state\x18\x02 \x01(\x0e2\x17.baton.v1.DeferredStateR\x05state\x12\x1b\n" +
+	"\tpage_size\x18\x03 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x04 \x01(\tR\tpageToken\"q\n" +
+	"\x15DeferredsListResponse\x120\n" +
+	"\tdeferreds\x18\x01 \x03(\v2\x12.baton.v1.DeferredR\tdeferreds\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken*\xa0\x01\n" +
 	"\rDeferredState\x12\x1e\n" +
 	"\x1aDEFERRED_STATE_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16DEFERRED_STATE_PENDING\x10\x01\x12\x1c\n" +
 	"\x18DEFERRED_STATE_COMPLETED\x10\x02\x12\x19\n" +
 	"\x15DEFERRED_STATE_FAILED\x10\x03\x12\x1a\n" +
-	"\x16DEFERRED_STATE_EXPIRED\x10\x042\x8a\x03\n" +
+	"\x16DEFERRED_STATE_EXPIRED\x10\x042\xe2\x03\n" +
 	"\tDeferreds\x12M\n" +
-	"\x06Create\x12 .baton.v1.DeferredsCreateRequest\x1a!.baton.v1.DeferredsCreateResponse\x12J\n" +
-	"\x05Await\x12\x1f.baton.v1.DeferredsAwaitRequest\x1a .baton.v1.DeferredsAwaitResponse\x12S\n" +
+	"\x06Create\x12 .baton.v1.DeferredsCreateRequest\x1a!.baton.v1.DeferredsCreateResponse\x12O\n" +
+	"\x05Await\x12\x1f.baton.v1.DeferredsAwaitRequest\x1a .baton.v1.DeferredsAwaitResponse\"\x03\x90\x02\x01\x12S\n" +
 	"\bComplete\x12\".baton.v1.DeferredsCompleteRequest\x1a#.baton.v1.DeferredsCompleteResponse\x12G\n" +
-	"\x04Fail\x12\x1e.baton.v1.DeferredsFailRequest\x1a\x1f.baton.v1.DeferredsFailResponse\x12D\n" +
-	"\x03Get\x12\x1d.baton.v1.DeferredsGetRequest\x1a\x1e.baton.v1.DeferredsGetResponseBC\n" +
+	"\x04Fail\x12\x1e.baton.v1.DeferredsFailRequest\x1a\x1f.baton.v1.DeferredsFailResponse\x12L\n" +
+	"\x04List\x12\x1e.baton.v1.DeferredsListRequest\x1a\x1f.baton.v1.DeferredsListResponse\"\x03\x90\x02\x01\x12I\n" +
+	"\x03Get\x12\x1d.baton.v1.DeferredsGetRequest\x1a\x1e.baton.v1.DeferredsGetResponse\"\x03\x90\x02\x01BC\n" +
 	"\fdev.baton.v1P\x01Z1github.com/baton-sidecar/baton/clients/go/batonv1b\x06proto3"
 
 var (
@@ -781,7 +919,7 @@ func file_baton_v1_deferreds_proto_rawDescGZIP() []byte {
 }
 
 var file_baton_v1_deferreds_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_baton_v1_deferreds_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_baton_v1_deferreds_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_baton_v1_deferreds_proto_goTypes = []any{
 	(DeferredState)(0),                // 0: baton.v1.DeferredState
 	(*Deferred)(nil),                  // 1: baton.v1.Deferred
@@ -795,37 +933,43 @@ var file_baton_v1_deferreds_proto_goTypes = []any{
 	(*DeferredsFailResponse)(nil),     // 9: baton.v1.DeferredsFailResponse
 	(*DeferredsGetRequest)(nil),       // 10: baton.v1.DeferredsGetRequest
 	(*DeferredsGetResponse)(nil),      // 11: baton.v1.DeferredsGetResponse
-	(*timestamppb.Timestamp)(nil),     // 12: google.protobuf.Timestamp
-	(*RunRef)(nil),                    // 13: baton.v1.RunRef
-	(*durationpb.Duration)(nil),       // 14: google.protobuf.Duration
+	(*DeferredsListRequest)(nil),      // 12: baton.v1.DeferredsListRequest
+	(*DeferredsListResponse)(nil),     // 13: baton.v1.DeferredsListResponse
+	(*timestamppb.Timestamp)(nil),     // 14: google.protobuf.Timestamp
+	(*RunRef)(nil),                    // 15: baton.v1.RunRef
+	(*durationpb.Duration)(nil),       // 16: google.protobuf.Duration
 }
 var file_baton_v1_deferreds_proto_depIdxs = []int32{
 	0,  // 0: baton.v1.Deferred.state:type_name -> baton.v1.DeferredState
-	12, // 1: baton.v1.Deferred.created_at:type_name -> google.protobuf.Timestamp
-	12, // 2: baton.v1.Deferred.finished_at:type_name -> google.protobuf.Timestamp
-	12, // 3: baton.v1.Deferred.expires_at:type_name -> google.protobuf.Timestamp
-	13, // 4: baton.v1.DeferredsCreateRequest.run:type_name -> baton.v1.RunRef
-	14, // 5: baton.v1.DeferredsCreateRequest.ttl:type_name -> google.protobuf.Duration
-	14, // 6: baton.v1.DeferredsAwaitRequest.timeout:type_name -> google.protobuf.Duration
+	14, // 1: baton.v1.Deferred.created_at:type_name -> google.protobuf.Timestamp
+	14, // 2: baton.v1.Deferred.finished_at:type_name -> google.protobuf.Timestamp
+	14, // 3: baton.v1.Deferred.expires_at:type_name -> google.protobuf.Timestamp
+	15, // 4: baton.v1.DeferredsCreateRequest.run:type_name -> baton.v1.RunRef
+	16, // 5: baton.v1.DeferredsCreateRequest.ttl:type_name -> google.protobuf.Duration
+	16, // 6: baton.v1.DeferredsAwaitRequest.timeout:type_name -> google.protobuf.Duration
 	1,  // 7: baton.v1.DeferredsAwaitResponse.deferred:type_name -> baton.v1.Deferred
 	1,  // 8: baton.v1.DeferredsCompleteResponse.deferred:type_name -> baton.v1.Deferred
 	1,  // 9: baton.v1.DeferredsFailResponse.deferred:type_name -> baton.v1.Deferred
 	1,  // 10: baton.v1.DeferredsGetResponse.deferred:type_name -> baton.v1.Deferred
-	2,  // 11: baton.v1.Deferreds.Create:input_type -> baton.v1.DeferredsCreateRequest
-	4,  // 12: baton.v1.Deferreds.Await:input_type -> baton.v1.DeferredsAwaitRequest
-	6,  // 13: baton.v1.Deferreds.Complete:input_type -> baton.v1.DeferredsCompleteRequest
-	8,  // 14: baton.v1.Deferreds.Fail:input_type -> baton.v1.DeferredsFailRequest
-	10, // 15: baton.v1.Deferreds.Get:input_type -> baton.v1.DeferredsGetRequest
-	3,  // 16: baton.v1.Deferreds.Create:output_type -> baton.v1.DeferredsCreateResponse
-	5,  // 17: baton.v1.Deferreds.Await:output_type -> baton.v1.DeferredsAwaitResponse
-	7,  // 18: baton.v1.Deferreds.Complete:output_type -> baton.v1.DeferredsCompleteResponse
-	9,  // 19: baton.v1.Deferreds.Fail:output_type -> baton.v1.DeferredsFailResponse
-	11, // 20: baton.v1.Deferreds.Get:output_type -> baton.v1.DeferredsGetResponse
-	16, // [16:21] is the sub-list for method output_type
-	11, // [11:16] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	0,  // 11: baton.v1.DeferredsListRequest.state:type_name -> baton.v1.DeferredState
+	1,  // 12: baton.v1.DeferredsListResponse.deferreds:type_name -> baton.v1.Deferred
+	2,  // 13: baton.v1.Deferreds.Create:input_type -> baton.v1.DeferredsCreateRequest
+	4,  // 14: baton.v1.Deferreds.Await:input_type -> baton.v1.DeferredsAwaitRequest
+	6,  // 15: baton.v1.Deferreds.Complete:input_type -> baton.v1.DeferredsCompleteRequest
+	8,  // 16: baton.v1.Deferreds.Fail:input_type -> baton.v1.DeferredsFailRequest
+	12, // 17: baton.v1.Deferreds.List:input_type -> baton.v1.DeferredsListRequest
+	10, // 18: baton.v1.Deferreds.Get:input_type -> baton.v1.DeferredsGetRequest
+	3,  // 19: baton.v1.Deferreds.Create:output_type -> baton.v1.DeferredsCreateResponse
+	5,  // 20: baton.v1.Deferreds.Await:output_type -> baton.v1.DeferredsAwaitResponse
+	7,  // 21: baton.v1.Deferreds.Complete:output_type -> baton.v1.DeferredsCompleteResponse
+	9,  // 22: baton.v1.Deferreds.Fail:output_type -> baton.v1.DeferredsFailResponse
+	13, // 23: baton.v1.Deferreds.List:output_type -> baton.v1.DeferredsListResponse
+	11, // 24: baton.v1.Deferreds.Get:output_type -> baton.v1.DeferredsGetResponse
+	19, // [19:25] is the sub-list for method output_type
+	13, // [13:19] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_baton_v1_deferreds_proto_init() }
@@ -840,7 +984,7 @@ func file_baton_v1_deferreds_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_baton_v1_deferreds_proto_rawDesc), len(file_baton_v1_deferreds_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   11,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

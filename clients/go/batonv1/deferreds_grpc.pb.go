@@ -27,6 +27,7 @@ const (
 	Deferreds_Await_FullMethodName    = "/baton.v1.Deferreds/Await"
 	Deferreds_Complete_FullMethodName = "/baton.v1.Deferreds/Complete"
 	Deferreds_Fail_FullMethodName     = "/baton.v1.Deferreds/Fail"
+	Deferreds_List_FullMethodName     = "/baton.v1.Deferreds/List"
 	Deferreds_Get_FullMethodName      = "/baton.v1.Deferreds/Get"
 )
 
@@ -50,6 +51,8 @@ type DeferredsClient interface {
 	// Completes it with an error. ALREADY_EXISTS if it was completed, expired, or failed with another error:
 	// that end is kept. Failing it again with the same error succeeds.
 	Fail(ctx context.Context, in *DeferredsFailRequest, opts ...grpc.CallOption) (*DeferredsFailResponse, error)
+	// Returns deferreds without their tokens and values, those of the newest runs first.
+	List(ctx context.Context, in *DeferredsListRequest, opts ...grpc.CallOption) (*DeferredsListResponse, error)
 	// Returns the deferred.
 	Get(ctx context.Context, in *DeferredsGetRequest, opts ...grpc.CallOption) (*DeferredsGetResponse, error)
 }
@@ -102,6 +105,16 @@ func (c *deferredsClient) Fail(ctx context.Context, in *DeferredsFailRequest, op
 	return out, nil
 }
 
+func (c *deferredsClient) List(ctx context.Context, in *DeferredsListRequest, opts ...grpc.CallOption) (*DeferredsListResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DeferredsListResponse)
+	err := c.cc.Invoke(ctx, Deferreds_List_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *deferredsClient) Get(ctx context.Context, in *DeferredsGetRequest, opts ...grpc.CallOption) (*DeferredsGetResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(DeferredsGetResponse)
@@ -132,6 +145,8 @@ type DeferredsServer interface {
 	// Completes it with an error. ALREADY_EXISTS if it was completed, expired, or failed with another error:
 	// that end is kept. Failing it again with the same error succeeds.
 	Fail(context.Context, *DeferredsFailRequest) (*DeferredsFailResponse, error)
+	// Returns deferreds without their tokens and values, those of the newest runs first.
+	List(context.Context, *DeferredsListRequest) (*DeferredsListResponse, error)
 	// Returns the deferred.
 	Get(context.Context, *DeferredsGetRequest) (*DeferredsGetResponse, error)
 	mustEmbedUnimplementedDeferredsServer()
@@ -155,6 +170,9 @@ func (UnimplementedDeferredsServer) Complete(context.Context, *DeferredsComplete
 }
 func (UnimplementedDeferredsServer) Fail(context.Context, *DeferredsFailRequest) (*DeferredsFailResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Fail not implemented")
+}
+func (UnimplementedDeferredsServer) List(context.Context, *DeferredsListRequest) (*DeferredsListResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method List not implemented")
 }
 func (UnimplementedDeferredsServer) Get(context.Context, *DeferredsGetRequest) (*DeferredsGetResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Get not implemented")
@@ -252,6 +270,24 @@ func _Deferreds_Fail_Handler(srv interface{}, ctx context.Context, dec func(inte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Deferreds_List_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DeferredsListRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(DeferredsServer).List(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Deferreds_List_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(DeferredsServer).List(ctx, req.(*DeferredsListRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Deferreds_Get_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(DeferredsGetRequest)
 	if err := dec(in); err != nil {
@@ -292,6 +328,10 @@ var Deferreds_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Fail",
 			Handler:    _Deferreds_Fail_Handler,
+		},
+		{
+			MethodName: "List",
+			Handler:    _Deferreds_List_Handler,
 		},
 		{
 			MethodName: "Get",

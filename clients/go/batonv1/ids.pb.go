@@ -245,10 +245,10 @@ const file_baton_v1_ids_proto_rawDesc = "" +
 	"\ttimestamp\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\ttimestamp\x12\x1d\n" +
 	"\n" +
 	"machine_id\x18\x02 \x01(\rR\tmachineId\x12\x1a\n" +
-	"\bsequence\x18\x03 \x01(\rR\bsequence2\x9a\x01\n" +
+	"\bsequence\x18\x03 \x01(\rR\bsequence2\x9f\x01\n" +
 	"\x03Ids\x12G\n" +
-	"\bGenerate\x12\x1c.baton.v1.IdsGenerateRequest\x1a\x1d.baton.v1.IdsGenerateResponse\x12J\n" +
-	"\tDecompose\x12\x1d.baton.v1.IdsDecomposeRequest\x1a\x1e.baton.v1.IdsDecomposeResponseBC\n" +
+	"\bGenerate\x12\x1c.baton.v1.IdsGenerateRequest\x1a\x1d.baton.v1.IdsGenerateResponse\x12O\n" +
+	"\tDecompose\x12\x1d.baton.v1.IdsDecomposeRequest\x1a\x1e.baton.v1.IdsDecomposeResponse\"\x03\x90\x02\x01BC\n" +
 	"\fdev.baton.v1P\x01Z1github.com/baton-sidecar/baton/clients/go/batonv1b\x06proto3"
 
 var (

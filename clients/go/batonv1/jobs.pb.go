@@ -2346,22 +2346,22 @@ const file_baton_v1_jobs_proto_rawDesc = "" +
 	"\x06filter\x18\x02 \x01(\v2\x13.baton.v1.JobFilterR\x06filter\x12\x17\n" +
 	"\adry_run\x18\x03 \x01(\bR\x06dryRun\"3\n" +
 	"\x13JobsDiscardResponse\x12\x1c\n" +
-	"\tdiscarded\x18\x01 \x01(\rR\tdiscarded2\xec\a\n" +
+	"\tdiscarded\x18\x01 \x01(\rR\tdiscarded2\x8a\b\n" +
 	"\x04Jobs\x12C\n" +
-	"\x06Submit\x12\x1b.baton.v1.JobsSubmitRequest\x1a\x1c.baton.v1.JobsSubmitResponse\x12:\n" +
-	"\x03Get\x12\x18.baton.v1.JobsGetRequest\x1a\x19.baton.v1.JobsGetResponse\x12=\n" +
-	"\x04List\x12\x19.baton.v1.JobsListRequest\x1a\x1a.baton.v1.JobsListResponse\x12C\n" +
+	"\x06Submit\x12\x1b.baton.v1.JobsSubmitRequest\x1a\x1c.baton.v1.JobsSubmitResponse\x12?\n" +
+	"\x03Get\x12\x18.baton.v1.JobsGetRequest\x1a\x19.baton.v1.JobsGetResponse\"\x03\x90\x02\x01\x12B\n" +
+	"\x04List\x12\x19.baton.v1.JobsListRequest\x1a\x1a.baton.v1.JobsListResponse\"\x03\x90\x02\x01\x12C\n" +
 	"\x06Cancel\x12\x1b.baton.v1.JobsCancelRequest\x1a\x1c.baton.v1.JobsCancelResponse\x12@\n" +
 	"\x05Retry\x12\x1a.baton.v1.JobsRetryRequest\x1a\x1b.baton.v1.JobsRetryResponse\x12O\n" +
 	"\n" +
-	"Reschedule\x12\x1f.baton.v1.JobsRescheduleRequest\x1a .baton.v1.JobsRescheduleResponse\x12B\n" +
-	"\x05Watch\x12\x1a.baton.v1.JobsWatchRequest\x1a\x1b.baton.v1.JobsWatchResponse0\x01\x12@\n" +
-	"\x05Stats\x12\x1a.baton.v1.JobsStatsRequest\x1a\x1b.baton.v1.JobsStatsResponse\x12O\n" +
+	"Reschedule\x12\x1f.baton.v1.JobsRescheduleRequest\x1a .baton.v1.JobsRescheduleResponse\x12G\n" +
+	"\x05Watch\x12\x1a.baton.v1.JobsWatchRequest\x1a\x1b.baton.v1.JobsWatchResponse\"\x03\x90\x02\x010\x01\x12E\n" +
+	"\x05Stats\x12\x1a.baton.v1.JobsStatsRequest\x1a\x1b.baton.v1.JobsStatsResponse\"\x03\x90\x02\x01\x12O\n" +
 	"\n" +
 	"PauseQueue\x12\x1f.baton.v1.JobsPauseQueueRequest\x1a .baton.v1.JobsPauseQueueResponse\x12R\n" +
-	"\vResumeQueue\x12 .baton.v1.JobsResumeQueueRequest\x1a!.baton.v1.JobsResumeQueueResponse\x12I\n" +
-	"\bGetBatch\x12\x1d.baton.v1.JobsGetBatchRequest\x1a\x1e.baton.v1.JobsGetBatchResponse\x12I\n" +
-	"\bListDead\x12\x1d.baton.v1.JobsListDeadRequest\x1a\x1e.baton.v1.JobsListDeadResponse\x12C\n" +
+	"\vResumeQueue\x12 .baton.v1.JobsResumeQueueRequest\x1a!.baton.v1.JobsResumeQueueResponse\x12N\n" +
+	"\bGetBatch\x12\x1d.baton.v1.JobsGetBatchRequest\x1a\x1e.baton.v1.JobsGetBatchResponse\"\x03\x90\x02\x01\x12N\n" +
+	"\bListDead\x12\x1d.baton.v1.JobsListDeadRequest\x1a\x1e.baton.v1.JobsListDeadResponse\"\x03\x90\x02\x01\x12C\n" +
 	"\x06Replay\x12\x1b.baton.v1.JobsReplayRequest\x1a\x1c.baton.v1.JobsReplayResponse\x12F\n" +
 	"\aDiscard\x12\x1c.baton.v1.JobsDiscardRequest\x1a\x1d.baton.v1.JobsDiscardResponseBC\n" +
 	"\fdev.baton.v1P\x01Z1github.com/baton-sidecar/baton/clients/go/batonv1b\x06proto3"

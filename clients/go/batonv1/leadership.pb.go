@@ -147,6 +147,108 @@ func (x *Leader) GetTrustedUntilBoottime() *durationpb.Duration {
 	return nil
 }
 
+// One term of a group, from its takeover to its end.
+type TermRecord struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The group.
+	Group string `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"`
+	// The epoch of the term.
+	Epoch uint64 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// The runner that led.
+	RunnerId string `protobuf:"bytes,3,opt,name=runner_id,json=runnerId,proto3" json:"runner_id,omitempty"`
+	// The host name of its pod.
+	Host string `protobuf:"bytes,4,opt,name=host,proto3" json:"host,omitempty"`
+	// When it took the group over, by the clock of the database.
+	TakenAt *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=taken_at,json=takenAt,proto3" json:"taken_at,omitempty"`
+	// When it was released; of a term that was lost, when its successor took over. Unset: it has not ended, or
+	// nobody has taken over yet.
+	EndedAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`
+	// Why it ended: `resigned`, `shutdown`, `stale`, `app_unhealthy` and other reasons of a clean release, or `lost`: its
+	// leader crashed, froze or was cut off. Empty while it has not ended.
+	EndReason     string `protobuf:"bytes,7,opt,name=end_reason,json=endReason,proto3" json:"end_reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TermRecord) Reset() {
+	*x = TermRecord{}
+	mi := &file_baton_v1_leadership_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TermRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TermRecord) ProtoMessage() {}
+
+func (x *TermRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_baton_v1_leadership_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TermRecord.ProtoReflect.Descriptor instead.
+func (*TermRecord) Descriptor() ([]byte, []int) {
+	return file_baton_v1_leadership_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *TermRecord) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
+}
+
+func (x *TermRecord) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *TermRecord) GetRunnerId() string {
+	if x != nil {
+		return x.RunnerId
+	}
+	return ""
+}
+
+func (x *TermRecord) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *TermRecord) GetTakenAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.TakenAt
+	}
+	return nil
+}
+
+func (x *TermRecord) GetEndedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EndedAt
+	}
+	return nil
+}
+
+func (x *TermRecord) GetEndReason() string {
+	if x != nil {
+		return x.EndReason
+	}
+	return ""
+}
+
 // Request of Leadership.Get.
 type LeadershipGetRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -158,7 +260,7 @@ type LeadershipGetRequest struct {
 
 func (x *LeadershipGetRequest) Reset() {
 	*x = LeadershipGetRequest{}
-	mi := &file_baton_v1_leadership_proto_msgTypes[1]
+	mi := &file_baton_v1_leadership_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -170,7 +272,7 @@ func (x *LeadershipGetRequest) String() string {
 func (*LeadershipGetRequest) ProtoMessage() {}
 
 func (x *LeadershipGetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_baton_v1_leadership_proto_msgTypes[1]
+	mi := &file_baton_v1_leadership_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -183,7 +285,7 @@ func (x *LeadershipGetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeadershipGetRequest.ProtoReflect.Descriptor instead.
 func (*LeadershipGetRequest) Descriptor() ([]byte, []int) {
-	return file_baton_v1_leadership_proto_rawDescGZIP(), []int{1}
+	return file_baton_v1_leadership_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *LeadershipGetRequest) GetGroup() string {
@@ -204,7 +306,7 @@ type LeadershipGetResponse struct {
 
 func (x *LeadershipGetResponse) Reset() {
 	*x = LeadershipGetResponse{}
-	mi := &file_baton_v1_leadership_proto_msgTypes[2]
+	mi := &file_baton_v1_leadership_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -216,7 +318,7 @@ func (x *LeadershipGetResponse) String() string {
 func (*LeadershipGetResponse) ProtoMessage() {}
 
 func (x *LeadershipGetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_baton_v1_leadership_proto_msgTypes[2]
+	mi := &file_baton_v1_leadership_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -229,7 +331,7 @@ func (x *LeadershipGetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeadershipGetResponse.ProtoReflect.Descriptor instead.
 func (*LeadershipGetResponse) Descriptor() ([]byte, []int) {
-	return file_baton_v1_leadership_proto_rawDescGZIP(), []int{2}
+	return file_baton_v1_leadership_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *LeadershipGetResponse) GetLeader() *Leader {
@@ -252,7 +354,7 @@ type LeadershipListRequest struct {
 
 func (x *LeadershipListRequest) Reset() {
 	*x = LeadershipListRequest{}
-	mi := &file_baton_v1_leadership_proto_msgTypes[3]
+	mi := &file_baton_v1_leadership_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -264,7 +366,7 @@ func (x *LeadershipListRequest) String() string {
 func (*LeadershipListRequest) ProtoMessage() {}
 
 func (x *LeadershipListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_baton_v1_leadership_proto_msgTypes[3]
+	mi := &file_baton_v1_leadership_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -277,7 +379,7 @@ func (x *LeadershipListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeadershipListRequest.ProtoReflect.Descriptor instead.
 func (*LeadershipListRequest) Descriptor() ([]byte, []int) {
-	return file_baton_v1_leadership_proto_rawDescGZIP(), []int{3}
+	return file_baton_v1_leadership_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *LeadershipListRequest) GetPageSize() int32 {
@@ -307,7 +409,7 @@ type LeadershipListResponse struct {
 
 func (x *LeadershipListResponse) Reset() {
 	*x = LeadershipListResponse{}
-	mi := &file_baton_v1_leadership_proto_msgTypes[4]
+	mi := &file_baton_v1_leadership_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -319,7 +421,7 @@ func (x *LeadershipListResponse) String() string {
 func (*LeadershipListResponse) ProtoMessage() {}
 
 func (x *LeadershipListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_baton_v1_leadership_proto_msgTypes[4]
+	mi := &file_baton_v1_leadership_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -332,7 +434,7 @@ func (x *LeadershipListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeadershipListResponse.ProtoReflect.Descriptor instead.
 func (*LeadershipListResponse) Descriptor() ([]byte, []int) {
-	return file_baton_v1_leadership_proto_rawDescGZIP(), []int{4}
+	return file_baton_v1_leadership_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *LeadershipListResponse) GetLeaders() []*Leader {
@@ -343,6 +445,125 @@ func (x *LeadershipListResponse) GetLeaders() []*Leader {
 }
 
 func (x *LeadershipListResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+// Request of Leadership.History.
+type LeadershipHistoryRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Only terms of this group. Empty: of all groups.
+	Group string `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"`
+	// How many per page: 0 means 100, at most 1,000.
+	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// The `next_page_token` of the previous page. Empty: the first page.
+	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LeadershipHistoryRequest) Reset() {
+	*x = LeadershipHistoryRequest{}
+	mi := &file_baton_v1_leadership_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LeadershipHistoryRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LeadershipHistoryRequest) ProtoMessage() {}
+
+func (x *LeadershipHistoryRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_baton_v1_leadership_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LeadershipHistoryRequest.ProtoReflect.Descriptor instead.
+func (*LeadershipHistoryRequest) Descriptor() ([]byte, []int) {
+	return file_baton_v1_leadership_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *LeadershipHistoryRequest) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
+}
+
+func (x *LeadershipHistoryRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *LeadershipHistoryRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// Response of Leadership.History.
+type LeadershipHistoryResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// By epoch, newest first.
+	Terms []*TermRecord `protobuf:"bytes,1,rep,name=terms,proto3" json:"terms,omitempty"`
+	// Empty: this was the last page.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LeadershipHistoryResponse) Reset() {
+	*x = LeadershipHistoryResponse{}
+	mi := &file_baton_v1_leadership_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LeadershipHistoryResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LeadershipHistoryResponse) ProtoMessage() {}
+
+func (x *LeadershipHistoryResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_baton_v1_leadership_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LeadershipHistoryResponse.ProtoReflect.Descriptor instead.
+func (*LeadershipHistoryResponse) Descriptor() ([]byte, []int) {
+	return file_baton_v1_leadership_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *LeadershipHistoryResponse) GetTerms() []*TermRecord {
+	if x != nil {
+		return x.Terms
+	}
+	return nil
+}
+
+func (x *LeadershipHistoryResponse) GetNextPageToken() string {
 	if x != nil {
 		return x.NextPageToken
 	}
@@ -360,7 +581,7 @@ type LeadershipResignRequest struct {
 
 func (x *LeadershipResignRequest) Reset() {
 	*x = LeadershipResignRequest{}
-	mi := &file_baton_v1_leadership_proto_msgTypes[5]
+	mi := &file_baton_v1_leadership_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -372,7 +593,7 @@ func (x *LeadershipResignRequest) String() string {
 func (*LeadershipResignRequest) ProtoMessage() {}
 
 func (x *LeadershipResignRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_baton_v1_leadership_proto_msgTypes[5]
+	mi := &file_baton_v1_leadership_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -385,7 +606,7 @@ func (x *LeadershipResignRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeadershipResignRequest.ProtoReflect.Descriptor instead.
 func (*LeadershipResignRequest) Descriptor() ([]byte, []int) {
-	return file_baton_v1_leadership_proto_rawDescGZIP(), []int{5}
+	return file_baton_v1_leadership_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *LeadershipResignRequest) GetGroup() string {
@@ -406,7 +627,7 @@ type LeadershipResignResponse struct {
 
 func (x *LeadershipResignResponse) Reset() {
 	*x = LeadershipResignResponse{}
-	mi := &file_baton_v1_leadership_proto_msgTypes[6]
+	mi := &file_baton_v1_leadership_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -418,7 +639,7 @@ func (x *LeadershipResignResponse) String() string {
 func (*LeadershipResignResponse) ProtoMessage() {}
 
 func (x *LeadershipResignResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_baton_v1_leadership_proto_msgTypes[6]
+	mi := &file_baton_v1_leadership_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -431,7 +652,7 @@ func (x *LeadershipResignResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeadershipResignResponse.ProtoReflect.Descriptor instead.
 func (*LeadershipResignResponse) Descriptor() ([]byte, []int) {
-	return file_baton_v1_leadership_proto_rawDescGZIP(), []int{6}
+	return file_baton_v1_leadership_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *LeadershipResignResponse) GetLeader() *Leader {
@@ -452,7 +673,7 @@ type LeadershipWatchRequest struct {
 
 func (x *LeadershipWatchRequest) Reset() {
 	*x = LeadershipWatchRequest{}
-	mi := &file_baton_v1_leadership_proto_msgTypes[7]
+	mi := &file_baton_v1_leadership_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -464,7 +685,7 @@ func (x *LeadershipWatchRequest) String() string {
 func (*LeadershipWatchRequest) ProtoMessage() {}
 
 func (x *LeadershipWatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_baton_v1_leadership_proto_msgTypes[7]
+	mi := &file_baton_v1_leadership_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -477,7 +698,7 @@ func (x *LeadershipWatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeadershipWatchRequest.ProtoReflect.Descriptor instead.
 func (*LeadershipWatchRequest) Descriptor() ([]byte, []int) {
-	return file_baton_v1_leadership_proto_rawDescGZIP(), []int{7}
+	return file_baton_v1_leadership_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *LeadershipWatchRequest) GetGroup() string {
@@ -498,7 +719,7 @@ type LeadershipWatchResponse struct {
 
 func (x *LeadershipWatchResponse) Reset() {
 	*x = LeadershipWatchResponse{}
-	mi := &file_baton_v1_leadership_proto_msgTypes[8]
+	mi := &file_baton_v1_leadership_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -510,7 +731,7 @@ func (x *LeadershipWatchResponse) String() string {
 func (*LeadershipWatchResponse) ProtoMessage() {}
 
 func (x *LeadershipWatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_baton_v1_leadership_proto_msgTypes[8]
+	mi := &file_baton_v1_leadership_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -523,7 +744,7 @@ func (x *LeadershipWatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeadershipWatchResponse.ProtoReflect.Descriptor instead.
 func (*LeadershipWatchResponse) Descriptor() ([]byte, []int) {
-	return file_baton_v1_leadership_proto_rawDescGZIP(), []int{8}
+	return file_baton_v1_leadership_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *LeadershipWatchResponse) GetLeader() *Leader {
@@ -549,7 +770,17 @@ const file_baton_v1_leadership_proto_rawDesc = "" +
 	"trustedFor\x12\x1a\n" +
 	"\bdraining\x18\a \x01(\bR\bdraining\x12A\n" +
 	"\x0edrain_deadline\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\rdrainDeadline\x12O\n" +
-	"\x16trusted_until_boottime\x18\t \x01(\v2\x19.google.protobuf.DurationR\x14trustedUntilBoottime\",\n" +
+	"\x16trusted_until_boottime\x18\t \x01(\v2\x19.google.protobuf.DurationR\x14trustedUntilBoottime\"\xf6\x01\n" +
+	"\n" +
+	"TermRecord\x12\x14\n" +
+	"\x05group\x18\x01 \x01(\tR\x05group\x12\x14\n" +
+	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1b\n" +
+	"\trunner_id\x18\x03 \x01(\tR\brunnerId\x12\x12\n" +
+	"\x04host\x18\x04 \x01(\tR\x04host\x125\n" +
+	"\btaken_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\atakenAt\x125\n" +
+	"\bended_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\aendedAt\x12\x1d\n" +
+	"\n" +
+	"end_reason\x18\a \x01(\tR\tendReason\",\n" +
 	"\x14LeadershipGetRequest\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\tR\x05group\"A\n" +
 	"\x15LeadershipGetResponse\x12(\n" +
@@ -560,6 +791,14 @@ const file_baton_v1_leadership_proto_rawDesc = "" +
 	"page_token\x18\x02 \x01(\tR\tpageToken\"l\n" +
 	"\x16LeadershipListResponse\x12*\n" +
 	"\aleaders\x18\x01 \x03(\v2\x10.baton.v1.LeaderR\aleaders\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"l\n" +
+	"\x18LeadershipHistoryRequest\x12\x14\n" +
+	"\x05group\x18\x01 \x01(\tR\x05group\x12\x1b\n" +
+	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tR\tpageToken\"o\n" +
+	"\x19LeadershipHistoryResponse\x12*\n" +
+	"\x05terms\x18\x01 \x03(\v2\x14.baton.v1.TermRecordR\x05terms\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"/\n" +
 	"\x17LeadershipResignRequest\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\tR\x05group\"D\n" +
@@ -568,13 +807,14 @@ const file_baton_v1_leadership_proto_rawDesc = "" +
 	"\x16LeadershipWatchRequest\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\tR\x05group\"C\n" +
 	"\x17LeadershipWatchResponse\x12(\n" +
-	"\x06leader\x18\x01 \x01(\v2\x10.baton.v1.LeaderR\x06leader2\xc0\x02\n" +
+	"\x06leader\x18\x01 \x01(\v2\x10.baton.v1.LeaderR\x06leader2\xa8\x03\n" +
 	"\n" +
-	"Leadership\x12F\n" +
-	"\x03Get\x12\x1e.baton.v1.LeadershipGetRequest\x1a\x1f.baton.v1.LeadershipGetResponse\x12I\n" +
-	"\x04List\x12\x1f.baton.v1.LeadershipListRequest\x1a .baton.v1.LeadershipListResponse\x12O\n" +
-	"\x06Resign\x12!.baton.v1.LeadershipResignRequest\x1a\".baton.v1.LeadershipResignResponse\x12N\n" +
-	"\x05Watch\x12 .baton.v1.LeadershipWatchRequest\x1a!.baton.v1.LeadershipWatchResponse0\x01BC\n" +
+	"Leadership\x12K\n" +
+	"\x03Get\x12\x1e.baton.v1.LeadershipGetRequest\x1a\x1f.baton.v1.LeadershipGetResponse\"\x03\x90\x02\x01\x12N\n" +
+	"\x04List\x12\x1f.baton.v1.LeadershipListRequest\x1a .baton.v1.LeadershipListResponse\"\x03\x90\x02\x01\x12W\n" +
+	"\aHistory\x12\".baton.v1.LeadershipHistoryRequest\x1a#.baton.v1.LeadershipHistoryResponse\"\x03\x90\x02\x01\x12O\n" +
+	"\x06Resign\x12!.baton.v1.LeadershipResignRequest\x1a\".baton.v1.LeadershipResignResponse\x12S\n" +
+	"\x05Watch\x12 .baton.v1.LeadershipWatchRequest\x1a!.baton.v1.LeadershipWatchResponse\"\x03\x90\x02\x010\x01BC\n" +
 	"\fdev.baton.v1P\x01Z1github.com/baton-sidecar/baton/clients/go/batonv1b\x06proto3"
 
 var (
@@ -589,41 +829,49 @@ func file_baton_v1_leadership_proto_rawDescGZIP() []byte {
 	return file_baton_v1_leadership_proto_rawDescData
 }
 
-var file_baton_v1_leadership_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_baton_v1_leadership_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_baton_v1_leadership_proto_goTypes = []any{
-	(*Leader)(nil),                   // 0: baton.v1.Leader
-	(*LeadershipGetRequest)(nil),     // 1: baton.v1.LeadershipGetRequest
-	(*LeadershipGetResponse)(nil),    // 2: baton.v1.LeadershipGetResponse
-	(*LeadershipListRequest)(nil),    // 3: baton.v1.LeadershipListRequest
-	(*LeadershipListResponse)(nil),   // 4: baton.v1.LeadershipListResponse
-	(*LeadershipResignRequest)(nil),  // 5: baton.v1.LeadershipResignRequest
-	(*LeadershipResignResponse)(nil), // 6: baton.v1.LeadershipResignResponse
-	(*LeadershipWatchRequest)(nil),   // 7: baton.v1.LeadershipWatchRequest
-	(*LeadershipWatchResponse)(nil),  // 8: baton.v1.LeadershipWatchResponse
-	(*durationpb.Duration)(nil),      // 9: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),    // 10: google.protobuf.Timestamp
+	(*Leader)(nil),                    // 0: baton.v1.Leader
+	(*TermRecord)(nil),                // 1: baton.v1.TermRecord
+	(*LeadershipGetRequest)(nil),      // 2: baton.v1.LeadershipGetRequest
+	(*LeadershipGetResponse)(nil),     // 3: baton.v1.LeadershipGetResponse
+	(*LeadershipListRequest)(nil),     // 4: baton.v1.LeadershipListRequest
+	(*LeadershipListResponse)(nil),    // 5: baton.v1.LeadershipListResponse
+	(*LeadershipHistoryRequest)(nil),  // 6: baton.v1.LeadershipHistoryRequest
+	(*LeadershipHistoryResponse)(nil), // 7: baton.v1.LeadershipHistoryResponse
+	(*LeadershipResignRequest)(nil),   // 8: baton.v1.LeadershipResignRequest
+	(*LeadershipResignResponse)(nil),  // 9: baton.v1.LeadershipResignResponse
+	(*LeadershipWatchRequest)(nil),    // 10: baton.v1.LeadershipWatchRequest
+	(*LeadershipWatchResponse)(nil),   // 11: baton.v1.LeadershipWatchResponse
+	(*durationpb.Duration)(nil),       // 12: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),     // 13: google.protobuf.Timestamp
 }
 var file_baton_v1_leadership_proto_depIdxs = []int32{
-	9,  // 0: baton.v1.Leader.trusted_for:type_name -> google.protobuf.Duration
-	10, // 1: baton.v1.Leader.drain_deadline:type_name -> google.protobuf.Timestamp
-	9,  // 2: baton.v1.Leader.trusted_until_boottime:type_name -> google.protobuf.Duration
-	0,  // 3: baton.v1.LeadershipGetResponse.leader:type_name -> baton.v1.Leader
-	0,  // 4: baton.v1.LeadershipListResponse.leaders:type_name -> baton.v1.Leader
-	0,  // 5: baton.v1.LeadershipResignResponse.leader:type_name -> baton.v1.Leader
-	0,  // 6: baton.v1.LeadershipWatchResponse.leader:type_name -> baton.v1.Leader
-	1,  // 7: baton.v1.Leadership.Get:input_type -> baton.v1.LeadershipGetRequest
-	3,  // 8: baton.v1.Leadership.List:input_type -> baton.v1.LeadershipListRequest
-	5,  // 9: baton.v1.Leadership.Resign:input_type -> baton.v1.LeadershipResignRequest
-	7,  // 10: baton.v1.Leadership.Watch:input_type -> baton.v1.LeadershipWatchRequest
-	2,  // 11: baton.v1.Leadership.Get:output_type -> baton.v1.LeadershipGetResponse
-	4,  // 12: baton.v1.Leadership.List:output_type -> baton.v1.LeadershipListResponse
-	6,  // 13: baton.v1.Leadership.Resign:output_type -> baton.v1.LeadershipResignResponse
-	8,  // 14: baton.v1.Leadership.Watch:output_type -> baton.v1.LeadershipWatchResponse
-	11, // [11:15] is the sub-list for method output_type
-	7,  // [7:11] is the sub-list for method input_type
-	7,  // [7:7] is the sub-list for extension type_name
-	7,  // [7:7] is the sub-list for extension extendee
-	0,  // [0:7] is the sub-list for field type_name
+	12, // 0: baton.v1.Leader.trusted_for:type_name -> google.protobuf.Duration
+	13, // 1: baton.v1.Leader.drain_deadline:type_name -> google.protobuf.Timestamp
+	12, // 2: baton.v1.Leader.trusted_until_boottime:type_name -> google.protobuf.Duration
+	13, // 3: baton.v1.TermRecord.taken_at:type_name -> google.protobuf.Timestamp
+	13, // 4: baton.v1.TermRecord.ended_at:type_name -> google.protobuf.Timestamp
+	0,  // 5: baton.v1.LeadershipGetResponse.leader:type_name -> baton.v1.Leader
+	0,  // 6: baton.v1.LeadershipListResponse.leaders:type_name -> baton.v1.Leader
+	1,  // 7: baton.v1.LeadershipHistoryResponse.terms:type_name -> baton.v1.TermRecord
+	0,  // 8: baton.v1.LeadershipResignResponse.leader:type_name -> baton.v1.Leader
+	0,  // 9: baton.v1.LeadershipWatchResponse.leader:type_name -> baton.v1.Leader
+	2,  // 10: baton.v1.Leadership.Get:input_type -> baton.v1.LeadershipGetRequest
+	4,  // 11: baton.v1.Leadership.List:input_type -> baton.v1.LeadershipListRequest
+	6,  // 12: baton.v1.Leadership.History:input_type -> baton.v1.LeadershipHistoryRequest
+	8,  // 13: baton.v1.Leadership.Resign:input_type -> baton.v1.LeadershipResignRequest
+	10, // 14: baton.v1.Leadership.Watch:input_type -> baton.v1.LeadershipWatchRequest
+	3,  // 15: baton.v1.Leadership.Get:output_type -> baton.v1.LeadershipGetResponse
+	5,  // 16: baton.v1.Leadership.List:output_type -> baton.v1.LeadershipListResponse
+	7,  // 17: baton.v1.Leadership.History:output_type -> baton.v1.LeadershipHistoryResponse
+	9,  // 18: baton.v1.Leadership.Resign:output_type -> baton.v1.LeadershipResignResponse
+	11, // 19: baton.v1.Leadership.Watch:output_type -> baton.v1.LeadershipWatchResponse
+	15, // [15:20] is the sub-list for method output_type
+	10, // [10:15] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_baton_v1_leadership_proto_init() }
@@ -637,7 +885,7 @@ func file_baton_v1_leadership_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_baton_v1_leadership_proto_rawDesc), len(file_baton_v1_leadership_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   9,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -23,10 +23,11 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Leadership_Get_FullMethodName    = "/baton.v1.Leadership/Get"
-	Leadership_List_FullMethodName   = "/baton.v1.Leadership/List"
-	Leadership_Resign_FullMethodName = "/baton.v1.Leadership/Resign"
-	Leadership_Watch_FullMethodName  = "/baton.v1.Leadership/Watch"
+	Leadership_Get_FullMethodName     = "/baton.v1.Leadership/Get"
+	Leadership_List_FullMethodName    = "/baton.v1.Leadership/List"
+	Leadership_History_FullMethodName = "/baton.v1.Leadership/History"
+	Leadership_Resign_FullMethodName  = "/baton.v1.Leadership/Resign"
+	Leadership_Watch_FullMethodName   = "/baton.v1.Leadership/Watch"
 )
 
 // LeadershipClient is the client API for Leadership service.
@@ -40,6 +41,8 @@ type LeadershipClient interface {
 	Get(ctx context.Context, in *LeadershipGetRequest, opts ...grpc.CallOption) (*LeadershipGetResponse, error)
 	// Returns the leader of each group, ordered by name.
 	List(ctx context.Context, in *LeadershipListRequest, opts ...grpc.CallOption) (*LeadershipListResponse, error)
+	// Returns the terms of one group or of all, newest first. The newest 1,000 of each group are kept.
+	History(ctx context.Context, in *LeadershipHistoryRequest, opts ...grpc.CallOption) (*LeadershipHistoryResponse, error)
 	// Asks the leader of the group, on any pod, to hand it over; FAILED_PRECONDITION if nobody leads it. Answers
 	// as soon as the hand-over has begun or the leader has been asked, so that a handler may call it; watch the
 	// group to see the end. Runs may finish within the drain time. The call may be repeated.
@@ -78,6 +81,16 @@ func (c *leadershipClient) List(ctx context.Context, in *LeadershipListRequest, 
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(LeadershipListResponse)
 	err := c.cc.Invoke(ctx, Leadership_List_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *leadershipClient) History(ctx context.Context, in *LeadershipHistoryRequest, opts ...grpc.CallOption) (*LeadershipHistoryResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(LeadershipHistoryResponse)
+	err := c.cc.Invoke(ctx, Leadership_History_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -124,6 +137,8 @@ type LeadershipServer interface {
 	Get(context.Context, *LeadershipGetRequest) (*LeadershipGetResponse, error)
 	// Returns the leader of each group, ordered by name.
 	List(context.Context, *LeadershipListRequest) (*LeadershipListResponse, error)
+	// Returns the terms of one group or of all, newest first. The newest 1,000 of each group are kept.
+	History(context.Context, *LeadershipHistoryRequest) (*LeadershipHistoryResponse, error)
 	// Asks the leader of the group, on any pod, to hand it over; FAILED_PRECONDITION if nobody leads it. Answers
 	// as soon as the hand-over has begun or the leader has been asked, so that a handler may call it; watch the
 	// group to see the end. Runs may finish within the drain time. The call may be repeated.
@@ -153,6 +168,9 @@ func (UnimplementedLeadershipServer) Get(context.Context, *LeadershipGetRequest)
 }
 func (UnimplementedLeadershipServer) List(context.Context, *LeadershipListRequest) (*LeadershipListResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method List not implemented")
+}
+func (UnimplementedLeadershipServer) History(context.Context, *LeadershipHistoryRequest) (*LeadershipHistoryResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method History not implemented")
 }
 func (UnimplementedLeadershipServer) Resign(context.Context, *LeadershipResignRequest) (*LeadershipResignResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Resign not implemented")
@@ -217,6 +235,24 @@ func _Leadership_List_Handler(srv interface{}, ctx context.Context, dec func(int
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Leadership_History_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(LeadershipHistoryRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(LeadershipServer).History(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Leadership_History_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(LeadershipServer).History(ctx, req.(*LeadershipHistoryRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Leadership_Resign_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(LeadershipResignRequest)
 	if err := dec(in); err != nil {
@@ -260,6 +296,10 @@ var Leadership_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "List",
 			Handler:    _Leadership_List_Handler,
+		},
+		{
+			MethodName: "History",
+			Handler:    _Leadership_History_Handler,
 		},
 		{
 			MethodName: "Resign",

@@ -574,7 +574,9 @@ type Run struct {
 	// The result that the app answered with `succeeded`; returned by Get only.
 	Result []byte `protobuf:"bytes,23,opt,name=result,proto3" json:"result,omitempty"`
 	// When the run was recorded.
-	CreatedAt     *timestamppb.Timestamp `protobuf:"bytes,24,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,24,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	// The steps that were stored, in this order; returned by Get only.
+	Steps         []*RunStep `protobuf:"bytes,40,rep,name=steps,proto3" json:"steps,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -777,6 +779,86 @@ func (x *Run) GetCreatedAt() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Run) GetSteps() []*RunStep {
+	if x != nil {
+		return x.Steps
+	}
+	return nil
+}
+
+// A step of a run that was stored by Checkpoint.
+type RunStep struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The step's name.
+	Step string `protobuf:"bytes,1,opt,name=step,proto3" json:"step,omitempty"`
+	// When it was stored, by the clock of the database. Unset: by an older release.
+	StoredAt *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=stored_at,json=storedAt,proto3" json:"stored_at,omitempty"`
+	// The attempt that stored it. 0: stored by an older release.
+	Attempt uint32 `protobuf:"varint,3,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	// The size of its value in bytes.
+	Size          uint32 `protobuf:"varint,4,opt,name=size,proto3" json:"size,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunStep) Reset() {
+	*x = RunStep{}
+	mi := &file_baton_v1_runs_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunStep) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunStep) ProtoMessage() {}
+
+func (x *RunStep) ProtoReflect() protoreflect.Message {
+	mi := &file_baton_v1_runs_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunStep.ProtoReflect.Descriptor instead.
+func (*RunStep) Descriptor() ([]byte, []int) {
+	return file_baton_v1_runs_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *RunStep) GetStep() string {
+	if x != nil {
+		return x.Step
+	}
+	return ""
+}
+
+func (x *RunStep) GetStoredAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StoredAt
+	}
+	return nil
+}
+
+func (x *RunStep) GetAttempt() uint32 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *RunStep) GetSize() uint32 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
 // One change of a run's state.
 type RunEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -800,7 +882,7 @@ type RunEvent struct {
 
 func (x *RunEvent) Reset() {
 	*x = RunEvent{}
-	mi := &file_baton_v1_runs_proto_msgTypes[4]
+	mi := &file_baton_v1_runs_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -812,7 +894,7 @@ func (x *RunEvent) String() string {
 func (*RunEvent) ProtoMessage() {}
 
 func (x *RunEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_baton_v1_runs_proto_msgTypes[4]
+	mi := &file_baton_v1_runs_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -825,7 +907,7 @@ func (x *RunEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunEvent.ProtoReflect.Descriptor instead.
 func (*RunEvent) Descriptor() ([]byte, []int) {
-	return file_baton_v1_runs_proto_rawDescGZIP(), []int{4}
+	return file_baton_v1_runs_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *RunEvent) GetAt() *timestamppb.Timestamp {
@@ -888,7 +970,7 @@ type RunsGetRequest struct {
 
 func (x *RunsGetRequest) Reset() {
 	*x = RunsGetRequest{}
-	mi := &file_baton_v1_runs_proto_msgTypes[5]
+	mi := &file_baton_v1_runs_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -900,7 +982,7 @@ func (x *RunsGetRequest) String() string {
 func (*RunsGetRequest) ProtoMessage() {}
 
 func (x *RunsGetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_baton_v1_runs_proto_msgTypes[5]
+	mi := &file_baton_v1_runs_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -913,7 +995,7 @@ func (x *RunsGetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunsGetRequest.ProtoReflect.Descriptor instead.
 func (*RunsGetRequest) Descriptor() ([]byte, []int) {
-	return file_baton_v1_runs_proto_rawDescGZIP(), []int{5}
+	return file_baton_v1_runs_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *RunsGetRequest) GetRunId() uint64 {
@@ -934,7 +1016,7 @@ type RunsGetResponse struct {
 
 func (x *RunsGetResponse) Reset() {
 	*x = RunsGetResponse{}
-	mi := &file_baton_v1_runs_proto_msgTypes[6]
+	mi := &file_baton_v1_runs_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -946,7 +1028,7 @@ func (x *RunsGetResponse) String() string {
 func (*RunsGetResponse) ProtoMessage() {}
 
 func (x *RunsGetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_baton_v1_runs_proto_msgTypes[6]
+	mi := &file_baton_v1_runs_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -959,7 +1041,7 @@ func (x *RunsGetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunsGetResponse.ProtoReflect.Descriptor instead.
 func (*RunsGetResponse) Descriptor() ([]byte, []int) {
-	return file_baton_v1_runs_proto_rawDescGZIP(), []int{6}
+	return file_baton_v1_runs_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *RunsGetResponse) GetRun() *Run {
@@ -981,14 +1063,20 @@ type RunsListRequest struct {
 	// How many per page: 0 means 100, at most 1,000.
 	PageSize int32 `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// The `next_page_token` of the previous page. Empty: the first page.
-	PageToken     string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Only runs of this kind. Unspecified: all.
+	Kind RunKind `protobuf:"varint,6,opt,name=kind,proto3,enum=baton.v1.RunKind" json:"kind,omitempty"`
+	// Only runs that were recorded at this time or later. Unset: all.
+	Since *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=since,proto3" json:"since,omitempty"`
+	// Only runs that were recorded before this time. Unset: all.
+	Until         *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=until,proto3" json:"until,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RunsListRequest) Reset() {
 	*x = RunsListRequest{}
-	mi := &file_baton_v1_runs_proto_msgTypes[7]
+	mi := &file_baton_v1_runs_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1000,7 +1088,7 @@ func (x *RunsListRequest) String() string {
 func (*RunsListRequest) ProtoMessage() {}
 
 func (x *RunsListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_baton_v1_runs_proto_msgTypes[7]
+	mi := &file_baton_v1_runs_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1013,7 +1101,7 @@ func (x *RunsListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunsListRequest.ProtoReflect.Descriptor instead.
 func (*RunsListRequest) Descriptor() ([]byte, []int) {
-	return file_baton_v1_runs_proto_rawDescGZIP(), []int{7}
+	return file_baton_v1_runs_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *RunsListRequest) GetName() string {
@@ -1051,6 +1139,27 @@ func (x *RunsListRequest) GetPageToken() string {
 	return ""
 }
 
+func (x *RunsListRequest) GetKind() RunKind {
+	if x != nil {
+		return x.Kind
+	}
+	return RunKind_RUN_KIND_UNSPECIFIED
+}
+
+func (x *RunsListRequest) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *RunsListRequest) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
 // Response of Runs.List.
 type RunsListResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1064,7 +1173,7 @@ type RunsListResponse struct {
 
 func (x *RunsListResponse) Reset() {
 	*x = RunsListResponse{}
-	mi := &file_baton_v1_runs_proto_msgTypes[8]
+	mi := &file_baton_v1_runs_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1076,7 +1185,7 @@ func (x *RunsListResponse) String() string {
 func (*RunsListResponse) ProtoMessage() {}
 
 func (x *RunsListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_baton_v1_runs_proto_msgTypes[8]
+	mi := &file_baton_v1_runs_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1089,7 +1198,7 @@ func (x *RunsListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunsListResponse.ProtoReflect.Descriptor instead.
 func (*RunsListResponse) Descriptor() ([]byte, []int) {
-	return file_baton_v1_runs_proto_rawDescGZIP(), []int{8}
+	return file_baton_v1_runs_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RunsListResponse) GetRuns() []*Run {
@@ -1119,7 +1228,7 @@ type RunsCancelRequest struct {
 
 func (x *RunsCancelRequest) Reset() {
 	*x = RunsCancelRequest{}
-	mi := &file_baton_v1_runs_proto_msgTypes[9]
+	mi := &file_baton_v1_runs_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1131,7 +1240,7 @@ func (x *RunsCancelRequest) String() string {
 func (*RunsCancelRequest) ProtoMessage() {}
 
 func (x *RunsCancelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_baton_v1_runs_proto_msgTypes[9]
+	mi := &file_baton_v1_runs_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1144,7 +1253,7 @@ func (x *RunsCancelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunsCancelRequest.ProtoReflect.Descriptor instead.
 func (*RunsCancelRequest) Descriptor() ([]byte, []int) {
-	return file_baton_v1_runs_proto_rawDescGZIP(), []int{9}
+	return file_baton_v1_runs_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RunsCancelRequest) GetRunId() uint64 {
@@ -1172,7 +1281,7 @@ type RunsCancelResponse struct {
 
 func (x *RunsCancelResponse) Reset() {
 	*x = RunsCancelResponse{}
-	mi := &file_baton_v1_runs_proto_msgTypes[10]
+	mi := &file_baton_v1_runs_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1184,7 +1293,7 @@ func (x *RunsCancelResponse) String() string {
 func (*RunsCancelResponse) ProtoMessage() {}
 
 func (x *RunsCancelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_baton_v1_runs_proto_msgTypes[10]
+	mi := &file_baton_v1_runs_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1197,7 +1306,7 @@ func (x *RunsCancelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunsCancelResponse.ProtoReflect.Descriptor instead.
 func (*RunsCancelResponse) Descriptor() ([]byte, []int) {
-	return file_baton_v1_runs_proto_rawDescGZIP(), []int{10}
+	return file_baton_v1_runs_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *RunsCancelResponse) GetRun() *Run {
@@ -1218,7 +1327,7 @@ type RunsRetryRequest struct {
 
 func (x *RunsRetryRequest) Reset() {
 	*x = RunsRetryRequest{}
-	mi := &file_baton_v1_runs_proto_msgTypes[11]
+	mi := &file_baton_v1_runs_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1230,7 +1339,7 @@ func (x *RunsRetryRequest) String() string {
 func (*RunsRetryRequest) ProtoMessage() {}
 
 func (x *RunsRetryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_baton_v1_runs_proto_msgTypes[11]
+	mi := &file_baton_v1_runs_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1243,7 +1352,7 @@ func (x *RunsRetryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunsRetryRequest.ProtoReflect.Descriptor instead.
 func (*RunsRetryRequest) Descriptor() ([]byte, []int) {
-	return file_baton_v1_runs_proto_rawDescGZIP(), []int{11}
+	return file_baton_v1_runs_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *RunsRetryRequest) GetRunId() uint64 {
@@ -1264,7 +1373,7 @@ type RunsRetryResponse struct {
 
 func (x *RunsRetryResponse) Reset() {
 	*x = RunsRetryResponse{}
-	mi := &file_baton_v1_runs_proto_msgTypes[12]
+	mi := &file_baton_v1_runs_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1276,7 +1385,7 @@ func (x *RunsRetryResponse) String() string {
 func (*RunsRetryResponse) ProtoMessage() {}
 
 func (x *RunsRetryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_baton_v1_runs_proto_msgTypes[12]
+	mi := &file_baton_v1_runs_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1289,7 +1398,7 @@ func (x *RunsRetryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunsRetryResponse.ProtoReflect.Descriptor instead.
 func (*RunsRetryResponse) Descriptor() ([]byte, []int) {
-	return file_baton_v1_runs_proto_rawDescGZIP(), []int{12}
+	return file_baton_v1_runs_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *RunsRetryResponse) GetRun() *Run {
@@ -1314,7 +1423,7 @@ type RunsCheckpointRequest struct {
 
 func (x *RunsCheckpointRequest) Reset() {
 	*x = RunsCheckpointRequest{}
-	mi := &file_baton_v1_runs_proto_msgTypes[13]
+	mi := &file_baton_v1_runs_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1326,7 +1435,7 @@ func (x *RunsCheckpointRequest) String() string {
 func (*RunsCheckpointRequest) ProtoMessage() {}
 
 func (x *RunsCheckpointRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_baton_v1_runs_proto_msgTypes[13]
+	mi := &file_baton_v1_runs_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1339,7 +1448,7 @@ func (x *RunsCheckpointRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunsCheckpointRequest.ProtoReflect.Descriptor instead.
 func (*RunsCheckpointRequest) Descriptor() ([]byte, []int) {
-	return file_baton_v1_runs_proto_rawDescGZIP(), []int{13}
+	return file_baton_v1_runs_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RunsCheckpointRequest) GetRun() *RunRef {
@@ -1372,7 +1481,7 @@ type RunsCheckpointResponse struct {
 
 func (x *RunsCheckpointResponse) Reset() {
 	*x = RunsCheckpointResponse{}
-	mi := &file_baton_v1_runs_proto_msgTypes[14]
+	mi := &file_baton_v1_runs_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1384,7 +1493,7 @@ func (x *RunsCheckpointResponse) String() string {
 func (*RunsCheckpointResponse) ProtoMessage() {}
 
 func (x *RunsCheckpointResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_baton_v1_runs_proto_msgTypes[14]
+	mi := &file_baton_v1_runs_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1397,7 +1506,7 @@ func (x *RunsCheckpointResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunsCheckpointResponse.ProtoReflect.Descriptor instead.
 func (*RunsCheckpointResponse) Descriptor() ([]byte, []int) {
-	return file_baton_v1_runs_proto_rawDescGZIP(), []int{14}
+	return file_baton_v1_runs_proto_rawDescGZIP(), []int{15}
 }
 
 // Request of Runs.Heartbeat.
@@ -1415,7 +1524,7 @@ type RunsHeartbeatRequest struct {
 
 func (x *RunsHeartbeatRequest) Reset() {
 	*x = RunsHeartbeatRequest{}
-	mi := &file_baton_v1_runs_proto_msgTypes[15]
+	mi := &file_baton_v1_runs_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1427,7 +1536,7 @@ func (x *RunsHeartbeatRequest) String() string {
 func (*RunsHeartbeatRequest) ProtoMessage() {}
 
 func (x *RunsHeartbeatRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_baton_v1_runs_proto_msgTypes[15]
+	mi := &file_baton_v1_runs_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1440,7 +1549,7 @@ func (x *RunsHeartbeatRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunsHeartbeatRequest.ProtoReflect.Descriptor instead.
 func (*RunsHeartbeatRequest) Descriptor() ([]byte, []int) {
-	return file_baton_v1_runs_proto_rawDescGZIP(), []int{15}
+	return file_baton_v1_runs_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RunsHeartbeatRequest) GetRun() *RunRef {
@@ -1473,7 +1582,7 @@ type RunsHeartbeatResponse struct {
 
 func (x *RunsHeartbeatResponse) Reset() {
 	*x = RunsHeartbeatResponse{}
-	mi := &file_baton_v1_runs_proto_msgTypes[16]
+	mi := &file_baton_v1_runs_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1485,7 +1594,7 @@ func (x *RunsHeartbeatResponse) String() string {
 func (*RunsHeartbeatResponse) ProtoMessage() {}
 
 func (x *RunsHeartbeatResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_baton_v1_runs_proto_msgTypes[16]
+	mi := &file_baton_v1_runs_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1498,7 +1607,399 @@ func (x *RunsHeartbeatResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunsHeartbeatResponse.ProtoReflect.Descriptor instead.
 func (*RunsHeartbeatResponse) Descriptor() ([]byte, []int) {
-	return file_baton_v1_runs_proto_rawDescGZIP(), []int{16}
+	return file_baton_v1_runs_proto_rawDescGZIP(), []int{17}
+}
+
+// Request of Runs.Stats.
+type RunsStatsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Only runs of the singleton or schedule of this name. Empty: all.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The length of the window, which ends now: 1 minute to 31 days. Unset: 1 day.
+	Window        *durationpb.Duration `protobuf:"bytes,2,opt,name=window,proto3" json:"window,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunsStatsRequest) Reset() {
+	*x = RunsStatsRequest{}
+	mi := &file_baton_v1_runs_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunsStatsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunsStatsRequest) ProtoMessage() {}
+
+func (x *RunsStatsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_baton_v1_runs_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunsStatsRequest.ProtoReflect.Descriptor instead.
+func (*RunsStatsRequest) Descriptor() ([]byte, []int) {
+	return file_baton_v1_runs_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *RunsStatsRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *RunsStatsRequest) GetWindow() *durationpb.Duration {
+	if x != nil {
+		return x.Window
+	}
+	return nil
+}
+
+// Response of Runs.Stats.
+type RunsStatsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Where the window starts.
+	Since *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=since,proto3" json:"since,omitempty"`
+	// Where it ends.
+	Until *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=until,proto3" json:"until,omitempty"`
+	// The window has more runs than are counted (20,000): only the newest are in the figures.
+	Truncated bool `protobuf:"varint,3,opt,name=truncated,proto3" json:"truncated,omitempty"`
+	// By name; those with the most failures, then the most runs, come first. At most 200.
+	Names []*RunsStatsByName `protobuf:"bytes,4,rep,name=names,proto3" json:"names,omitempty"`
+	// The window in 48 parts of equal length, oldest first.
+	Buckets       []*RunsStatsBucket `protobuf:"bytes,5,rep,name=buckets,proto3" json:"buckets,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunsStatsResponse) Reset() {
+	*x = RunsStatsResponse{}
+	mi := &file_baton_v1_runs_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunsStatsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunsStatsResponse) ProtoMessage() {}
+
+func (x *RunsStatsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_baton_v1_runs_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunsStatsResponse.ProtoReflect.Descriptor instead.
+func (*RunsStatsResponse) Descriptor() ([]byte, []int) {
+	return file_baton_v1_runs_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *RunsStatsResponse) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *RunsStatsResponse) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
+func (x *RunsStatsResponse) GetTruncated() bool {
+	if x != nil {
+		return x.Truncated
+	}
+	return false
+}
+
+func (x *RunsStatsResponse) GetNames() []*RunsStatsByName {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
+func (x *RunsStatsResponse) GetBuckets() []*RunsStatsBucket {
+	if x != nil {
+		return x.Buckets
+	}
+	return nil
+}
+
+// Statistics of the runs of one singleton or schedule.
+type RunsStatsByName struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name of the singleton or schedule.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Runs that succeeded.
+	Succeeded uint64 `protobuf:"varint,2,opt,name=succeeded,proto3" json:"succeeded,omitempty"`
+	// Runs that failed for good.
+	Failed uint64 `protobuf:"varint,3,opt,name=failed,proto3" json:"failed,omitempty"`
+	// Runs that were skipped; a run that covers several ticks counts once.
+	Skipped uint64 `protobuf:"varint,4,opt,name=skipped,proto3" json:"skipped,omitempty"`
+	// Runs that have not ended.
+	Live uint64 `protobuf:"varint,5,opt,name=live,proto3" json:"live,omitempty"`
+	// How long after their due times ticks were started.
+	Lateness *Percentiles `protobuf:"bytes,6,opt,name=lateness,proto3" json:"lateness,omitempty"`
+	// How long runs took, from the first start to the end.
+	Durations     *Percentiles `protobuf:"bytes,7,opt,name=durations,proto3" json:"durations,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunsStatsByName) Reset() {
+	*x = RunsStatsByName{}
+	mi := &file_baton_v1_runs_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunsStatsByName) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunsStatsByName) ProtoMessage() {}
+
+func (x *RunsStatsByName) ProtoReflect() protoreflect.Message {
+	mi := &file_baton_v1_runs_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunsStatsByName.ProtoReflect.Descriptor instead.
+func (*RunsStatsByName) Descriptor() ([]byte, []int) {
+	return file_baton_v1_runs_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *RunsStatsByName) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *RunsStatsByName) GetSucceeded() uint64 {
+	if x != nil {
+		return x.Succeeded
+	}
+	return 0
+}
+
+func (x *RunsStatsByName) GetFailed() uint64 {
+	if x != nil {
+		return x.Failed
+	}
+	return 0
+}
+
+func (x *RunsStatsByName) GetSkipped() uint64 {
+	if x != nil {
+		return x.Skipped
+	}
+	return 0
+}
+
+func (x *RunsStatsByName) GetLive() uint64 {
+	if x != nil {
+		return x.Live
+	}
+	return 0
+}
+
+func (x *RunsStatsByName) GetLateness() *Percentiles {
+	if x != nil {
+		return x.Lateness
+	}
+	return nil
+}
+
+func (x *RunsStatsByName) GetDurations() *Percentiles {
+	if x != nil {
+		return x.Durations
+	}
+	return nil
+}
+
+// A distribution of durations; unset fields: there were none.
+type Percentiles struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The median.
+	P50 *durationpb.Duration `protobuf:"bytes,1,opt,name=p50,proto3" json:"p50,omitempty"`
+	// The 95th percentile.
+	P95 *durationpb.Duration `protobuf:"bytes,2,opt,name=p95,proto3" json:"p95,omitempty"`
+	// The 99th percentile.
+	P99 *durationpb.Duration `protobuf:"bytes,3,opt,name=p99,proto3" json:"p99,omitempty"`
+	// The longest.
+	Max           *durationpb.Duration `protobuf:"bytes,4,opt,name=max,proto3" json:"max,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Percentiles) Reset() {
+	*x = Percentiles{}
+	mi := &file_baton_v1_runs_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Percentiles) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Percentiles) ProtoMessage() {}
+
+func (x *Percentiles) ProtoReflect() protoreflect.Message {
+	mi := &file_baton_v1_runs_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Percentiles.ProtoReflect.Descriptor instead.
+func (*Percentiles) Descriptor() ([]byte, []int) {
+	return file_baton_v1_runs_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *Percentiles) GetP50() *durationpb.Duration {
+	if x != nil {
+		return x.P50
+	}
+	return nil
+}
+
+func (x *Percentiles) GetP95() *durationpb.Duration {
+	if x != nil {
+		return x.P95
+	}
+	return nil
+}
+
+func (x *Percentiles) GetP99() *durationpb.Duration {
+	if x != nil {
+		return x.P99
+	}
+	return nil
+}
+
+func (x *Percentiles) GetMax() *durationpb.Duration {
+	if x != nil {
+		return x.Max
+	}
+	return nil
+}
+
+// The runs recorded in one part of the window.
+type RunsStatsBucket struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Where it starts.
+	Start *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=start,proto3" json:"start,omitempty"`
+	// Runs that succeeded.
+	Succeeded uint64 `protobuf:"varint,2,opt,name=succeeded,proto3" json:"succeeded,omitempty"`
+	// Runs that failed for good.
+	Failed uint64 `protobuf:"varint,3,opt,name=failed,proto3" json:"failed,omitempty"`
+	// Runs that were skipped.
+	Skipped uint64 `protobuf:"varint,4,opt,name=skipped,proto3" json:"skipped,omitempty"`
+	// Runs that have not ended.
+	Live          uint64 `protobuf:"varint,5,opt,name=live,proto3" json:"live,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunsStatsBucket) Reset() {
+	*x = RunsStatsBucket{}
+	mi := &file_baton_v1_runs_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunsStatsBucket) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunsStatsBucket) ProtoMessage() {}
+
+func (x *RunsStatsBucket) ProtoReflect() protoreflect.Message {
+	mi := &file_baton_v1_runs_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunsStatsBucket.ProtoReflect.Descriptor instead.
+func (*RunsStatsBucket) Descriptor() ([]byte, []int) {
+	return file_baton_v1_runs_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *RunsStatsBucket) GetStart() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Start
+	}
+	return nil
+}
+
+func (x *RunsStatsBucket) GetSucceeded() uint64 {
+	if x != nil {
+		return x.Succeeded
+	}
+	return 0
+}
+
+func (x *RunsStatsBucket) GetFailed() uint64 {
+	if x != nil {
+		return x.Failed
+	}
+	return 0
+}
+
+func (x *RunsStatsBucket) GetSkipped() uint64 {
+	if x != nil {
+		return x.Skipped
+	}
+	return 0
+}
+
+func (x *RunsStatsBucket) GetLive() uint64 {
+	if x != nil {
+		return x.Live
+	}
+	return 0
 }
 
 var File_baton_v1_runs_proto protoreflect.FileDescriptor
@@ -1522,7 +2023,7 @@ const file_baton_v1_runs_proto_rawDesc = "" +
 	"last_error\x18\x04 \x01(\tR\tlastError\x12!\n" +
 	"\fmissed_count\x18\x05 \x01(\x04R\vmissedCount\x12D\n" +
 	"\x10average_duration\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\x0faverageDuration\x12>\n" +
-	"\rlast_duration\x18\a \x01(\v2\x19.google.protobuf.DurationR\flastDuration\"\xd3\a\n" +
+	"\rlast_duration\x18\a \x01(\v2\x19.google.protobuf.DurationR\flastDuration\"\xfc\a\n" +
 	"\x03Run\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\x04R\x05runId\x12%\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x11.baton.v1.RunKindR\x04kind\x12\x12\n" +
@@ -1552,7 +2053,13 @@ const file_baton_v1_runs_proto_rawDesc = "" +
 	"\x10cancel_requested\x18\x16 \x01(\bR\x0fcancelRequested\x12\x16\n" +
 	"\x06result\x18\x17 \x01(\fR\x06result\x129\n" +
 	"\n" +
-	"created_at\x18\x18 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\"\xf0\x01\n" +
+	"created_at\x18\x18 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x12'\n" +
+	"\x05steps\x18( \x03(\v2\x11.baton.v1.RunStepR\x05steps\"\x84\x01\n" +
+	"\aRunStep\x12\x12\n" +
+	"\x04step\x18\x01 \x01(\tR\x04step\x127\n" +
+	"\tstored_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\bstoredAt\x12\x18\n" +
+	"\aattempt\x18\x03 \x01(\rR\aattempt\x12\x12\n" +
+	"\x04size\x18\x04 \x01(\rR\x04size\"\xf0\x01\n" +
 	"\bRunEvent\x12*\n" +
 	"\x02at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12(\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x12.baton.v1.RunStateR\x05state\x12+\n" +
@@ -1564,14 +2071,17 @@ const file_baton_v1_runs_proto_rawDesc = "" +
 	"\x0eRunsGetRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\x04R\x05runId\"2\n" +
 	"\x0fRunsGetResponse\x12\x1f\n" +
-	"\x03run\x18\x01 \x01(\v2\r.baton.v1.RunR\x03run\"\xb8\x01\n" +
+	"\x03run\x18\x01 \x01(\v2\r.baton.v1.RunR\x03run\"\xc3\x02\n" +
 	"\x0fRunsListRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12+\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2\x11.baton.v1.OutcomeR\aoutcome\x12(\n" +
 	"\x05state\x18\x03 \x01(\x0e2\x12.baton.v1.RunStateR\x05state\x12\x1b\n" +
 	"\tpage_size\x18\x04 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x05 \x01(\tR\tpageToken\"]\n" +
+	"page_token\x18\x05 \x01(\tR\tpageToken\x12%\n" +
+	"\x04kind\x18\x06 \x01(\x0e2\x11.baton.v1.RunKindR\x04kind\x120\n" +
+	"\x05since\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x120\n" +
+	"\x05until\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"]\n" +
 	"\x10RunsListResponse\x12!\n" +
 	"\x04runs\x18\x01 \x03(\v2\r.baton.v1.RunR\x04runs\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\">\n" +
@@ -1596,7 +2106,35 @@ const file_baton_v1_runs_proto_rawDesc = "" +
 	"\t_progressB\n" +
 	"\n" +
 	"\b_message\"\x17\n" +
-	"\x15RunsHeartbeatResponse*z\n" +
+	"\x15RunsHeartbeatResponse\"Y\n" +
+	"\x10RunsStatsRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x121\n" +
+	"\x06window\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06window\"\xfb\x01\n" +
+	"\x11RunsStatsResponse\x120\n" +
+	"\x05since\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x120\n" +
+	"\x05until\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x1c\n" +
+	"\ttruncated\x18\x03 \x01(\bR\ttruncated\x12/\n" +
+	"\x05names\x18\x04 \x03(\v2\x19.baton.v1.RunsStatsByNameR\x05names\x123\n" +
+	"\abuckets\x18\x05 \x03(\v2\x19.baton.v1.RunsStatsBucketR\abuckets\"\xf1\x01\n" +
+	"\x0fRunsStatsByName\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1c\n" +
+	"\tsucceeded\x18\x02 \x01(\x04R\tsucceeded\x12\x16\n" +
+	"\x06failed\x18\x03 \x01(\x04R\x06failed\x12\x18\n" +
+	"\askipped\x18\x04 \x01(\x04R\askipped\x12\x12\n" +
+	"\x04live\x18\x05 \x01(\x04R\x04live\x121\n" +
+	"\blateness\x18\x06 \x01(\v2\x15.baton.v1.PercentilesR\blateness\x123\n" +
+	"\tdurations\x18\a \x01(\v2\x15.baton.v1.PercentilesR\tdurations\"\xc1\x01\n" +
+	"\vPercentiles\x12+\n" +
+	"\x03p50\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x03p50\x12+\n" +
+	"\x03p95\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x03p95\x12+\n" +
+	"\x03p99\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x03p99\x12+\n" +
+	"\x03max\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x03max\"\xa7\x01\n" +
+	"\x0fRunsStatsBucket\x120\n" +
+	"\x05start\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x05start\x12\x1c\n" +
+	"\tsucceeded\x18\x02 \x01(\x04R\tsucceeded\x12\x16\n" +
+	"\x06failed\x18\x03 \x01(\x04R\x06failed\x12\x18\n" +
+	"\askipped\x18\x04 \x01(\x04R\askipped\x12\x12\n" +
+	"\x04live\x18\x05 \x01(\x04R\x04live*z\n" +
 	"\aRunKind\x12\x18\n" +
 	"\x14RUN_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12RUN_KIND_SINGLETON\x10\x01\x12\x15\n" +
@@ -1623,10 +2161,11 @@ const file_baton_v1_runs_proto_rawDesc = "" +
 	"\x12SKIP_REASON_PAUSED\x10\x04\x12\x18\n" +
 	"\x14SKIP_REASON_OPERATOR\x10\x05\x12\x1c\n" +
 	"\x18SKIP_REASON_APP_DECLINED\x10\x06\x12\x17\n" +
-	"\x13SKIP_REASON_EXPIRED\x10\a2\xa7\x03\n" +
-	"\x04Runs\x12:\n" +
-	"\x03Get\x12\x18.baton.v1.RunsGetRequest\x1a\x19.baton.v1.RunsGetResponse\x12=\n" +
-	"\x04List\x12\x19.baton.v1.RunsListRequest\x1a\x1a.baton.v1.RunsListResponse\x12C\n" +
+	"\x13SKIP_REASON_EXPIRED\x10\a2\xf8\x03\n" +
+	"\x04Runs\x12?\n" +
+	"\x03Get\x12\x18.baton.v1.RunsGetRequest\x1a\x19.baton.v1.RunsGetResponse\"\x03\x90\x02\x01\x12B\n" +
+	"\x04List\x12\x19.baton.v1.RunsListRequest\x1a\x1a.baton.v1.RunsListResponse\"\x03\x90\x02\x01\x12E\n" +
+	"\x05Stats\x12\x1a.baton.v1.RunsStatsRequest\x1a\x1b.baton.v1.RunsStatsResponse\"\x03\x90\x02\x01\x12C\n" +
 	"\x06Cancel\x12\x1b.baton.v1.RunsCancelRequest\x1a\x1c.baton.v1.RunsCancelResponse\x12@\n" +
 	"\x05Retry\x12\x1a.baton.v1.RunsRetryRequest\x1a\x1b.baton.v1.RunsRetryResponse\x12O\n" +
 	"\n" +
@@ -1647,7 +2186,7 @@ func file_baton_v1_runs_proto_rawDescGZIP() []byte {
 }
 
 var file_baton_v1_runs_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_baton_v1_runs_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_baton_v1_runs_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_baton_v1_runs_proto_goTypes = []any{
 	(RunKind)(0),                   // 0: baton.v1.RunKind
 	(RunState)(0),                  // 1: baton.v1.RunState
@@ -1657,66 +2196,91 @@ var file_baton_v1_runs_proto_goTypes = []any{
 	(*Checkpoint)(nil),             // 5: baton.v1.Checkpoint
 	(*ExecutionMetadata)(nil),      // 6: baton.v1.ExecutionMetadata
 	(*Run)(nil),                    // 7: baton.v1.Run
-	(*RunEvent)(nil),               // 8: baton.v1.RunEvent
-	(*RunsGetRequest)(nil),         // 9: baton.v1.RunsGetRequest
-	(*RunsGetResponse)(nil),        // 10: baton.v1.RunsGetResponse
-	(*RunsListRequest)(nil),        // 11: baton.v1.RunsListRequest
-	(*RunsListResponse)(nil),       // 12: baton.v1.RunsListResponse
-	(*RunsCancelRequest)(nil),      // 13: baton.v1.RunsCancelRequest
-	(*RunsCancelResponse)(nil),     // 14: baton.v1.RunsCancelResponse
-	(*RunsRetryRequest)(nil),       // 15: baton.v1.RunsRetryRequest
-	(*RunsRetryResponse)(nil),      // 16: baton.v1.RunsRetryResponse
-	(*RunsCheckpointRequest)(nil),  // 17: baton.v1.RunsCheckpointRequest
-	(*RunsCheckpointResponse)(nil), // 18: baton.v1.RunsCheckpointResponse
-	(*RunsHeartbeatRequest)(nil),   // 19: baton.v1.RunsHeartbeatRequest
-	(*RunsHeartbeatResponse)(nil),  // 20: baton.v1.RunsHeartbeatResponse
-	(*timestamppb.Timestamp)(nil),  // 21: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),    // 22: google.protobuf.Duration
+	(*RunStep)(nil),                // 8: baton.v1.RunStep
+	(*RunEvent)(nil),               // 9: baton.v1.RunEvent
+	(*RunsGetRequest)(nil),         // 10: baton.v1.RunsGetRequest
+	(*RunsGetResponse)(nil),        // 11: baton.v1.RunsGetResponse
+	(*RunsListRequest)(nil),        // 12: baton.v1.RunsListRequest
+	(*RunsListResponse)(nil),       // 13: baton.v1.RunsListResponse
+	(*RunsCancelRequest)(nil),      // 14: baton.v1.RunsCancelRequest
+	(*RunsCancelResponse)(nil),     // 15: baton.v1.RunsCancelResponse
+	(*RunsRetryRequest)(nil),       // 16: baton.v1.RunsRetryRequest
+	(*RunsRetryResponse)(nil),      // 17: baton.v1.RunsRetryResponse
+	(*RunsCheckpointRequest)(nil),  // 18: baton.v1.RunsCheckpointRequest
+	(*RunsCheckpointResponse)(nil), // 19: baton.v1.RunsCheckpointResponse
+	(*RunsHeartbeatRequest)(nil),   // 20: baton.v1.RunsHeartbeatRequest
+	(*RunsHeartbeatResponse)(nil),  // 21: baton.v1.RunsHeartbeatResponse
+	(*RunsStatsRequest)(nil),       // 22: baton.v1.RunsStatsRequest
+	(*RunsStatsResponse)(nil),      // 23: baton.v1.RunsStatsResponse
+	(*RunsStatsByName)(nil),        // 24: baton.v1.RunsStatsByName
+	(*Percentiles)(nil),            // 25: baton.v1.Percentiles
+	(*RunsStatsBucket)(nil),        // 26: baton.v1.RunsStatsBucket
+	(*timestamppb.Timestamp)(nil),  // 27: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),    // 28: google.protobuf.Duration
 }
 var file_baton_v1_runs_proto_depIdxs = []int32{
-	21, // 0: baton.v1.ExecutionMetadata.last_run_at:type_name -> google.protobuf.Timestamp
-	21, // 1: baton.v1.ExecutionMetadata.last_success_at:type_name -> google.protobuf.Timestamp
-	22, // 2: baton.v1.ExecutionMetadata.average_duration:type_name -> google.protobuf.Duration
-	22, // 3: baton.v1.ExecutionMetadata.last_duration:type_name -> google.protobuf.Duration
+	27, // 0: baton.v1.ExecutionMetadata.last_run_at:type_name -> google.protobuf.Timestamp
+	27, // 1: baton.v1.ExecutionMetadata.last_success_at:type_name -> google.protobuf.Timestamp
+	28, // 2: baton.v1.ExecutionMetadata.average_duration:type_name -> google.protobuf.Duration
+	28, // 3: baton.v1.ExecutionMetadata.last_duration:type_name -> google.protobuf.Duration
 	0,  // 4: baton.v1.Run.kind:type_name -> baton.v1.RunKind
-	21, // 5: baton.v1.Run.scheduled_at:type_name -> google.protobuf.Timestamp
+	27, // 5: baton.v1.Run.scheduled_at:type_name -> google.protobuf.Timestamp
 	1,  // 6: baton.v1.Run.state:type_name -> baton.v1.RunState
 	2,  // 7: baton.v1.Run.outcome:type_name -> baton.v1.Outcome
 	3,  // 8: baton.v1.Run.reason:type_name -> baton.v1.SkipReason
-	21, // 9: baton.v1.Run.started_at:type_name -> google.protobuf.Timestamp
-	21, // 10: baton.v1.Run.finished_at:type_name -> google.protobuf.Timestamp
-	8,  // 11: baton.v1.Run.history:type_name -> baton.v1.RunEvent
-	21, // 12: baton.v1.Run.last_scheduled_at:type_name -> google.protobuf.Timestamp
-	21, // 13: baton.v1.Run.next_attempt_at:type_name -> google.protobuf.Timestamp
-	21, // 14: baton.v1.Run.created_at:type_name -> google.protobuf.Timestamp
-	21, // 15: baton.v1.RunEvent.at:type_name -> google.protobuf.Timestamp
-	1,  // 16: baton.v1.RunEvent.state:type_name -> baton.v1.RunState
-	2,  // 17: baton.v1.RunEvent.outcome:type_name -> baton.v1.Outcome
-	7,  // 18: baton.v1.RunsGetResponse.run:type_name -> baton.v1.Run
-	2,  // 19: baton.v1.RunsListRequest.outcome:type_name -> baton.v1.Outcome
-	1,  // 20: baton.v1.RunsListRequest.state:type_name -> baton.v1.RunState
-	7,  // 21: baton.v1.RunsListResponse.runs:type_name -> baton.v1.Run
-	7,  // 22: baton.v1.RunsCancelResponse.run:type_name -> baton.v1.Run
-	7,  // 23: baton.v1.RunsRetryResponse.run:type_name -> baton.v1.Run
-	4,  // 24: baton.v1.RunsCheckpointRequest.run:type_name -> baton.v1.RunRef
-	4,  // 25: baton.v1.RunsHeartbeatRequest.run:type_name -> baton.v1.RunRef
-	9,  // 26: baton.v1.Runs.Get:input_type -> baton.v1.RunsGetRequest
-	11, // 27: baton.v1.Runs.List:input_type -> baton.v1.RunsListRequest
-	13, // 28: baton.v1.Runs.Cancel:input_type -> baton.v1.RunsCancelRequest
-	15, // 29: baton.v1.Runs.Retry:input_type -> baton.v1.RunsRetryRequest
-	17, // 30: baton.v1.Runs.Checkpoint:input_type -> baton.v1.RunsCheckpointRequest
-	19, // 31: baton.v1.Runs.Heartbeat:input_type -> baton.v1.RunsHeartbeatRequest
-	10, // 32: baton.v1.Runs.Get:output_type -> baton.v1.RunsGetResponse
-	12, // 33: baton.v1.Runs.List:output_type -> baton.v1.RunsListResponse
-	14, // 34: baton.v1.Runs.Cancel:output_type -> baton.v1.RunsCancelResponse
-	16, // 35: baton.v1.Runs.Retry:output_type -> baton.v1.RunsRetryResponse
-	18, // 36: baton.v1.Runs.Checkpoint:output_type -> baton.v1.RunsCheckpointResponse
-	20, // 37: baton.v1.Runs.Heartbeat:output_type -> baton.v1.RunsHeartbeatResponse
-	32, // [32:38] is the sub-list for method output_type
-	26, // [26:32] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	27, // 9: baton.v1.Run.started_at:type_name -> google.protobuf.Timestamp
+	27, // 10: baton.v1.Run.finished_at:type_name -> google.protobuf.Timestamp
+	9,  // 11: baton.v1.Run.history:type_name -> baton.v1.RunEvent
+	27, // 12: baton.v1.Run.last_scheduled_at:type_name -> google.protobuf.Timestamp
+	27, // 13: baton.v1.Run.next_attempt_at:type_name -> google.protobuf.Timestamp
+	27, // 14: baton.v1.Run.created_at:type_name -> google.protobuf.Timestamp
+	8,  // 15: baton.v1.Run.steps:type_name -> baton.v1.RunStep
+	27, // 16: baton.v1.RunStep.stored_at:type_name -> google.protobuf.Timestamp
+	27, // 17: baton.v1.RunEvent.at:type_name -> google.protobuf.Timestamp
+	1,  // 18: baton.v1.RunEvent.state:type_name -> baton.v1.RunState
+	2,  // 19: baton.v1.RunEvent.outcome:type_name -> baton.v1.Outcome
+	7,  // 20: baton.v1.RunsGetResponse.run:type_name -> baton.v1.Run
+	2,  // 21: baton.v1.RunsListRequest.outcome:type_name -> baton.v1.Outcome
+	1,  // 22: baton.v1.RunsListRequest.state:type_name -> baton.v1.RunState
+	0,  // 23: baton.v1.RunsListRequest.kind:type_name -> baton.v1.RunKind
+	27, // 24: baton.v1.RunsListRequest.since:type_name -> google.protobuf.Timestamp
+	27, // 25: baton.v1.RunsListRequest.until:type_name -> google.protobuf.Timestamp
+	7,  // 26: baton.v1.RunsListResponse.runs:type_name -> baton.v1.Run
+	7,  // 27: baton.v1.RunsCancelResponse.run:type_name -> baton.v1.Run
+	7,  // 28: baton.v1.RunsRetryResponse.run:type_name -> baton.v1.Run
+	4,  // 29: baton.v1.RunsCheckpointRequest.run:type_name -> baton.v1.RunRef
+	4,  // 30: baton.v1.RunsHeartbeatRequest.run:type_name -> baton.v1.RunRef
+	28, // 31: baton.v1.RunsStatsRequest.window:type_name -> google.protobuf.Duration
+	27, // 32: baton.v1.RunsStatsResponse.since:type_name -> google.protobuf.Timestamp
+	27, // 33: baton.v1.RunsStatsResponse.until:type_name -> google.protobuf.Timestamp
+	24, // 34: baton.v1.RunsStatsResponse.names:type_name -> baton.v1.RunsStatsByName
+	26, // 35: baton.v1.RunsStatsResponse.buckets:type_name -> baton.v1.RunsStatsBucket
+	25, // 36: baton.v1.RunsStatsByName.lateness:type_name -> baton.v1.Percentiles
+	25, // 37: baton.v1.RunsStatsByName.durations:type_name -> baton.v1.Percentiles
+	28, // 38: baton.v1.Percentiles.p50:type_name -> google.protobuf.Duration
+	28, // 39: baton.v1.Percentiles.p95:type_name -> google.protobuf.Duration
+	28, // 40: baton.v1.Percentiles.p99:type_name -> google.protobuf.Duration
+	28, // 41: baton.v1.Percentiles.max:type_name -> google.protobuf.Duration
+	27, // 42: baton.v1.RunsStatsBucket.start:type_name -> google.protobuf.Timestamp
+	10, // 43: baton.v1.Runs.Get:input_type -> baton.v1.RunsGetRequest
+	12, // 44: baton.v1.Runs.List:input_type -> baton.v1.RunsListRequest
+	22, // 45: baton.v1.Runs.Stats:input_type -> baton.v1.RunsStatsRequest
+	14, // 46: baton.v1.Runs.Cancel:input_type -> baton.v1.RunsCancelRequest
+	16, // 47: baton.v1.Runs.Retry:input_type -> baton.v1.RunsRetryRequest
+	18, // 48: baton.v1.Runs.Checkpoint:input_type -> baton.v1.RunsCheckpointRequest
+	20, // 49: baton.v1.Runs.Heartbeat:input_type -> baton.v1.RunsHeartbeatRequest
+	11, // 50: baton.v1.Runs.Get:output_type -> baton.v1.RunsGetResponse
+	13, // 51: baton.v1.Runs.List:output_type -> baton.v1.RunsListResponse
+	23, // 52: baton.v1.Runs.Stats:output_type -> baton.v1.RunsStatsResponse
+	15, // 53: baton.v1.Runs.Cancel:output_type -> baton.v1.RunsCancelResponse
+	17, // 54: baton.v1.Runs.Retry:output_type -> baton.v1.RunsRetryResponse
+	19, // 55: baton.v1.Runs.Checkpoint:output_type -> baton.v1.RunsCheckpointResponse
+	21, // 56: baton.v1.Runs.Heartbeat:output_type -> baton.v1.RunsHeartbeatResponse
+	50, // [50:57] is the sub-list for method output_type
+	43, // [43:50] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_baton_v1_runs_proto_init() }
@@ -1724,14 +2288,14 @@ func file_baton_v1_runs_proto_init() {
 	if File_baton_v1_runs_proto != nil {
 		return
 	}
-	file_baton_v1_runs_proto_msgTypes[15].OneofWrappers = []any{}
+	file_baton_v1_runs_proto_msgTypes[16].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_baton_v1_runs_proto_rawDesc), len(file_baton_v1_runs_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   17,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -44,6 +44,7 @@ const _ = grpc.SupportPackageIsVersion9
 const (
 	Runs_Get_FullMethodName        = "/baton.v1.Runs/Get"
 	Runs_List_FullMethodName       = "/baton.v1.Runs/List"
+	Runs_Stats_FullMethodName      = "/baton.v1.Runs/Stats"
 	Runs_Cancel_FullMethodName     = "/baton.v1.Runs/Cancel"
 	Runs_Retry_FullMethodName      = "/baton.v1.Runs/Retry"
 	Runs_Checkpoint_FullMethodName = "/baton.v1.Runs/Checkpoint"
@@ -63,6 +64,8 @@ type RunsClient interface {
 	Get(ctx context.Context, in *RunsGetRequest, opts ...grpc.CallOption) (*RunsGetResponse, error)
 	// Returns runs, newest first, without `history` and `result`.
 	List(ctx context.Context, in *RunsListRequest, opts ...grpc.CallOption) (*RunsListResponse, error)
+	// Returns statistics of the runs of a window: counts, lateness and duration, by name and over time.
+	Stats(ctx context.Context, in *RunsStatsRequest, opts ...grpc.CallOption) (*RunsStatsResponse, error)
 	// Cancels a run. A queued or waiting run ends at once as skipped, reason OPERATOR. For a running run the
 	// leader cancels its Execute; its outcome is its own completion or the cancellation, whichever is committed
 	// first. FAILED_PRECONDITION if the run has ended already, or if it is the run of a singleton, which ends
@@ -103,6 +106,16 @@ func (c *runsClient) List(ctx context.Context, in *RunsListRequest, opts ...grpc
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(RunsListResponse)
 	err := c.cc.Invoke(ctx, Runs_List_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *runsClient) Stats(ctx context.Context, in *RunsStatsRequest, opts ...grpc.CallOption) (*RunsStatsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RunsStatsResponse)
+	err := c.cc.Invoke(ctx, Runs_Stats_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -162,6 +175,8 @@ type RunsServer interface {
 	Get(context.Context, *RunsGetRequest) (*RunsGetResponse, error)
 	// Returns runs, newest first, without `history` and `result`.
 	List(context.Context, *RunsListRequest) (*RunsListResponse, error)
+	// Returns statistics of the runs of a window: counts, lateness and duration, by name and over time.
+	Stats(context.Context, *RunsStatsRequest) (*RunsStatsResponse, error)
 	// Cancels a run. A queued or waiting run ends at once as skipped, reason OPERATOR. For a running run the
 	// leader cancels its Execute; its outcome is its own completion or the cancellation, whichever is committed
 	// first. FAILED_PRECONDITION if the run has ended already, or if it is the run of a singleton, which ends
@@ -193,6 +208,9 @@ func (UnimplementedRunsServer) Get(context.Context, *RunsGetRequest) (*RunsGetRe
 }
 func (UnimplementedRunsServer) List(context.Context, *RunsListRequest) (*RunsListResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method List not implemented")
+}
+func (UnimplementedRunsServer) Stats(context.Context, *RunsStatsRequest) (*RunsStatsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Stats not implemented")
 }
 func (UnimplementedRunsServer) Cancel(context.Context, *RunsCancelRequest) (*RunsCancelResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Cancel not implemented")
@@ -259,6 +277,24 @@ func _Runs_List_Handler(srv interface{}, ctx context.Context, dec func(interface
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(RunsServer).List(ctx, req.(*RunsListRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Runs_Stats_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RunsStatsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(RunsServer).Stats(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Runs_Stats_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(RunsServer).Stats(ctx, req.(*RunsStatsRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -349,6 +385,10 @@ var Runs_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "List",
 			Handler:    _Runs_List_Handler,
+		},
+		{
+			MethodName: "Stats",
+			Handler:    _Runs_Stats_Handler,
 		},
 		{
 			MethodName: "Cancel",

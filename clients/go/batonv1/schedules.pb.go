@@ -828,8 +828,12 @@ type SchedulesListRequest struct {
 	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// Include retired schedules.
 	IncludeRetired bool `protobuf:"varint,3,opt,name=include_retired,json=includeRetired,proto3" json:"include_retired,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Only schedules whose names start with this text. Empty: all.
+	NamePrefix string `protobuf:"bytes,4,opt,name=name_prefix,json=namePrefix,proto3" json:"name_prefix,omitempty"`
+	// Only schedules that are paused, or only those that are not. Unset: all.
+	Paused        *bool `protobuf:"varint,5,opt,name=paused,proto3,oneof" json:"paused,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SchedulesListRequest) Reset() {
@@ -879,6 +883,20 @@ func (x *SchedulesListRequest) GetPageToken() string {
 func (x *SchedulesListRequest) GetIncludeRetired() bool {
 	if x != nil {
 		return x.IncludeRetired
+	}
+	return false
+}
+
+func (x *SchedulesListRequest) GetNamePrefix() string {
+	if x != nil {
+		return x.NamePrefix
+	}
+	return ""
+}
+
+func (x *SchedulesListRequest) GetPaused() bool {
+	if x != nil && x.Paused != nil {
+		return *x.Paused
 	}
 	return false
 }
@@ -1736,12 +1754,16 @@ const file_baton_v1_schedules_proto_rawDesc = "" +
 	"\x13SchedulesGetRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"F\n" +
 	"\x14SchedulesGetResponse\x12.\n" +
-	"\bschedule\x18\x01 \x01(\v2\x12.baton.v1.ScheduleR\bschedule\"{\n" +
+	"\bschedule\x18\x01 \x01(\v2\x12.baton.v1.ScheduleR\bschedule\"\xc4\x01\n" +
 	"\x14SchedulesListRequest\x12\x1b\n" +
 	"\tpage_size\x18\x01 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
 	"page_token\x18\x02 \x01(\tR\tpageToken\x12'\n" +
-	"\x0finclude_retired\x18\x03 \x01(\bR\x0eincludeRetired\"q\n" +
+	"\x0finclude_retired\x18\x03 \x01(\bR\x0eincludeRetired\x12\x1f\n" +
+	"\vname_prefix\x18\x04 \x01(\tR\n" +
+	"namePrefix\x12\x1b\n" +
+	"\x06paused\x18\x05 \x01(\bH\x00R\x06paused\x88\x01\x01B\t\n" +
+	"\a_paused\"q\n" +
 	"\x15SchedulesListResponse\x120\n" +
 	"\tschedules\x18\x01 \x03(\v2\x12.baton.v1.ScheduleR\tschedules\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"H\n" +
@@ -1799,18 +1821,18 @@ const file_baton_v1_schedules_proto_rawDesc = "" +
 	"\x1bSCHEDULE_SOURCE_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16SCHEDULE_SOURCE_CONFIG\x10\x01\x12\x17\n" +
 	"\x13SCHEDULE_SOURCE_API\x10\x02\x12\x18\n" +
-	"\x14SCHEDULE_SOURCE_CODE\x10\x032\x9b\x06\n" +
+	"\x14SCHEDULE_SOURCE_CODE\x10\x032\xaa\x06\n" +
 	"\tSchedules\x12M\n" +
-	"\x06Create\x12 .baton.v1.SchedulesCreateRequest\x1a!.baton.v1.SchedulesCreateResponse\x12D\n" +
-	"\x03Get\x12\x1d.baton.v1.SchedulesGetRequest\x1a\x1e.baton.v1.SchedulesGetResponse\x12G\n" +
-	"\x04List\x12\x1e.baton.v1.SchedulesListRequest\x1a\x1f.baton.v1.SchedulesListResponse\x12M\n" +
+	"\x06Create\x12 .baton.v1.SchedulesCreateRequest\x1a!.baton.v1.SchedulesCreateResponse\x12I\n" +
+	"\x03Get\x12\x1d.baton.v1.SchedulesGetRequest\x1a\x1e.baton.v1.SchedulesGetResponse\"\x03\x90\x02\x01\x12L\n" +
+	"\x04List\x12\x1e.baton.v1.SchedulesListRequest\x1a\x1f.baton.v1.SchedulesListResponse\"\x03\x90\x02\x01\x12M\n" +
 	"\x06Update\x12 .baton.v1.SchedulesUpdateRequest\x1a!.baton.v1.SchedulesUpdateResponse\x12M\n" +
 	"\x06Delete\x12 .baton.v1.SchedulesDeleteRequest\x1a!.baton.v1.SchedulesDeleteResponse\x12J\n" +
 	"\x05Pause\x12\x1f.baton.v1.SchedulesPauseRequest\x1a .baton.v1.SchedulesPauseResponse\x12M\n" +
 	"\x06Resume\x12 .baton.v1.SchedulesResumeRequest\x1a!.baton.v1.SchedulesResumeResponse\x12P\n" +
 	"\aTrigger\x12!.baton.v1.SchedulesTriggerRequest\x1a\".baton.v1.SchedulesTriggerResponse\x12S\n" +
-	"\bBackfill\x12\".baton.v1.SchedulesBackfillRequest\x1a#.baton.v1.SchedulesBackfillResponse\x12P\n" +
-	"\aPreview\x12!.baton.v1.SchedulesPreviewRequest\x1a\".baton.v1.SchedulesPreviewResponseBC\n" +
+	"\bBackfill\x12\".baton.v1.SchedulesBackfillRequest\x1a#.baton.v1.SchedulesBackfillResponse\x12U\n" +
+	"\aPreview\x12!.baton.v1.SchedulesPreviewRequest\x1a\".baton.v1.SchedulesPreviewResponse\"\x03\x90\x02\x01BC\n" +
 	"\fdev.baton.v1P\x01Z1github.com/baton-sidecar/baton/clients/go/batonv1b\x06proto3"
 
 var (
@@ -1932,6 +1954,7 @@ func file_baton_v1_schedules_proto_init() {
 		(*Schedule_Every)(nil),
 		(*Schedule_At)(nil),
 	}
+	file_baton_v1_schedules_proto_msgTypes[6].OneofWrappers = []any{}
 	file_baton_v1_schedules_proto_msgTypes[16].OneofWrappers = []any{}
 	file_baton_v1_schedules_proto_msgTypes[20].OneofWrappers = []any{
 		(*SchedulesPreviewRequest_Name)(nil),

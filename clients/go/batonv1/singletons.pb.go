@@ -363,11 +363,11 @@ const file_baton_v1_singletons_proto_rawDesc = "" +
 	"\n" +
 	"singletons\x18\x01 \x03(\v2\x13.baton.v1.SingletonR\n" +
 	"singletons\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\x9f\x01\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\xa9\x01\n" +
 	"\n" +
-	"Singletons\x12F\n" +
-	"\x03Get\x12\x1e.baton.v1.SingletonsGetRequest\x1a\x1f.baton.v1.SingletonsGetResponse\x12I\n" +
-	"\x04List\x12\x1f.baton.v1.SingletonsListRequest\x1a .baton.v1.SingletonsListResponseBC\n" +
+	"Singletons\x12K\n" +
+	"\x03Get\x12\x1e.baton.v1.SingletonsGetRequest\x1a\x1f.baton.v1.SingletonsGetResponse\"\x03\x90\x02\x01\x12N\n" +
+	"\x04List\x12\x1f.baton.v1.SingletonsListRequest\x1a .baton.v1.SingletonsListResponse\"\x03\x90\x02\x01BC\n" +
 	"\fdev.baton.v1P\x01Z1github.com/baton-sidecar/baton/clients/go/batonv1b\x06proto3"
 
 var (

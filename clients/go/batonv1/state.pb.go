@@ -695,7 +695,9 @@ type StateListRequest struct {
 	// How many per page: 0 means 100, at most 1,000.
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// The `next_page_token` of the previous page. Empty: the first page.
-	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Leave out the values.
+	KeysOnly      bool `protobuf:"varint,4,opt,name=keys_only,json=keysOnly,proto3" json:"keys_only,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -749,6 +751,13 @@ func (x *StateListRequest) GetPageToken() string {
 		return x.PageToken
 	}
 	return ""
+}
+
+func (x *StateListRequest) GetKeysOnly() bool {
+	if x != nil {
+		return x.KeysOnly
+	}
+	return false
 }
 
 // Response of State.List.
@@ -1177,12 +1186,13 @@ const file_baton_v1_state_proto_rawDesc = "" +
 	"\x0fStateHasRequest\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\"*\n" +
 	"\x10StateHasResponse\x12\x16\n" +
-	"\x06exists\x18\x01 \x01(\bR\x06exists\"f\n" +
+	"\x06exists\x18\x01 \x01(\bR\x06exists\"\x83\x01\n" +
 	"\x10StateListRequest\x12\x16\n" +
 	"\x06prefix\x18\x01 \x01(\tR\x06prefix\x12\x1b\n" +
 	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x03 \x01(\tR\tpageToken\"f\n" +
+	"page_token\x18\x03 \x01(\tR\tpageToken\x12\x1b\n" +
+	"\tkeys_only\x18\x04 \x01(\bR\bkeysOnly\"f\n" +
 	"\x11StateListResponse\x12)\n" +
 	"\aentries\x18\x01 \x03(\v2\x0f.baton.v1.EntryR\aentries\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"*\n" +
@@ -1205,16 +1215,16 @@ const file_baton_v1_state_proto_rawDesc = "" +
 	"\vConsistency\x12\x1b\n" +
 	"\x17CONSISTENCY_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12CONSISTENCY_CACHED\x10\x01\x12\x16\n" +
-	"\x12CONSISTENCY_STRONG\x10\x022\x94\x04\n" +
-	"\x05State\x12<\n" +
-	"\x03Get\x12\x19.baton.v1.StateGetRequest\x1a\x1a.baton.v1.StateGetResponse\x12<\n" +
+	"\x12CONSISTENCY_STRONG\x10\x022\xad\x04\n" +
+	"\x05State\x12A\n" +
+	"\x03Get\x12\x19.baton.v1.StateGetRequest\x1a\x1a.baton.v1.StateGetResponse\"\x03\x90\x02\x01\x12<\n" +
 	"\x03Put\x12\x19.baton.v1.StatePutRequest\x1a\x1a.baton.v1.StatePutResponse\x12E\n" +
-	"\x06Delete\x12\x1c.baton.v1.StateDeleteRequest\x1a\x1d.baton.v1.StateDeleteResponse\x12<\n" +
-	"\x03Has\x12\x19.baton.v1.StateHasRequest\x1a\x1a.baton.v1.StateHasResponse\x12?\n" +
-	"\x04List\x12\x1a.baton.v1.StateListRequest\x1a\x1b.baton.v1.StateListResponse\x12?\n" +
-	"\x04Size\x12\x1a.baton.v1.StateSizeRequest\x1a\x1b.baton.v1.StateSizeResponse\x12B\n" +
-	"\x05Clear\x12\x1b.baton.v1.StateClearRequest\x1a\x1c.baton.v1.StateClearResponse\x12D\n" +
-	"\x05Watch\x12\x1b.baton.v1.StateWatchRequest\x1a\x1c.baton.v1.StateWatchResponse0\x01BC\n" +
+	"\x06Delete\x12\x1c.baton.v1.StateDeleteRequest\x1a\x1d.baton.v1.StateDeleteResponse\x12A\n" +
+	"\x03Has\x12\x19.baton.v1.StateHasRequest\x1a\x1a.baton.v1.StateHasResponse\"\x03\x90\x02\x01\x12D\n" +
+	"\x04List\x12\x1a.baton.v1.StateListRequest\x1a\x1b.baton.v1.StateListResponse\"\x03\x90\x02\x01\x12D\n" +
+	"\x04Size\x12\x1a.baton.v1.StateSizeRequest\x1a\x1b.baton.v1.StateSizeResponse\"\x03\x90\x02\x01\x12B\n" +
+	"\x05Clear\x12\x1b.baton.v1.StateClearRequest\x1a\x1c.baton.v1.StateClearResponse\x12I\n" +
+	"\x05Watch\x12\x1b.baton.v1.StateWatchRequest\x1a\x1c.baton.v1.StateWatchResponse\"\x03\x90\x02\x010\x01BC\n" +
 	"\fdev.baton.v1P\x01Z1github.com/baton-sidecar/baton/clients/go/batonv1b\x06proto3"
 
 var (

@@ -21,6 +21,11 @@ _ESSENTIAL = ("/grpc.health.v1.Health/", "/baton.v1.Leadership/", "/baton.v1.Ope
 _KEPT = "/baton.v1.AppStream/"
 
 
+def is_essential(path: str) -> bool:
+    """Whether the method of this path is admitted while memory is short."""
+    return path.startswith(_ESSENTIAL)
+
+
 class Admit(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
     def __init__(self, token: Token, admission: Admission, seen: Callable[[], None]) -> None:
         """`seen` is called for each call, admitted or not."""
@@ -52,7 +57,7 @@ class Admit(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
                 handler.request_deserializer,
                 handler.response_serializer,
             )
-        essential = details.method.startswith(_ESSENTIAL)
+        essential = is_essential(details.method)
         return grpc.unary_unary_rpc_method_handler(
             self._call(handler.unary_unary, essential),
             handler.request_deserializer,

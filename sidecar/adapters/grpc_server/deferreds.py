@@ -5,8 +5,12 @@ from typing import Any, Protocol
 from sidecar._proto.baton.v1 import deferreds_pb2 as pb
 from sidecar._proto.baton.v1 import deferreds_pb2_grpc
 from sidecar.adapters.convert import run_of, seconds_of, timestamp
+from sidecar.adapters.grpc_server.paging import checked_size, position_of, token_of
+from sidecar.adapters.grpc_server.reports import Reports, kept, pair_of
 from sidecar.model.deferred import Deferred, DeferredState
+from sidecar.model.errors import InvalidArgument
 from sidecar.model.run import RunRef
+from sidecar.model.validation import check_run_id
 
 _STATES = {
     DeferredState.PENDING: pb.DEFERRED_STATE_PENDING,
@@ -14,6 +18,7 @@ _STATES = {
     DeferredState.FAILED: pb.DEFERRED_STATE_FAILED,
     DeferredState.EXPIRED: pb.DEFERRED_STATE_EXPIRED,
 }
+_STATE_FILTER: dict[int, DeferredState] = {number: state for state, number in _STATES.items()}
 _AWAIT_SECONDS = 60.0
 
 
@@ -26,8 +31,9 @@ class Promises(Protocol):
 
 
 class DeferredsService(deferreds_pb2_grpc.DeferredsServicer):
-    def __init__(self, deferreds: Promises) -> None:
+    def __init__(self, deferreds: Promises, reports: Reports | None = None) -> None:
         self._deferreds = deferreds
+        self._reports = reports
 
     async def Create(
         self, request: pb.DeferredsCreateRequest, context: Any
@@ -59,6 +65,27 @@ class DeferredsService(deferreds_pb2_grpc.DeferredsServicer):
     ) -> pb.DeferredsFailResponse:
         deferred = await self._deferreds.fail(request.token, request.error)
         return pb.DeferredsFailResponse(deferred=_message(request.token, deferred))
+
+    async def List(
+        self, request: pb.DeferredsListRequest, context: Any
+    ) -> pb.DeferredsListResponse:
+        size = checked_size(request.page_size)
+        if request.state and request.state not in _STATE_FILTER:
+            raise InvalidArgument("state", f"{request.state} is not known")
+        if request.run_id:
+            check_run_id(request.run_id)
+        listed = ("deferreds", str(request.run_id), str(request.state))
+        found = await kept(self._reports).deferreds(
+            request.run_id or None,
+            _STATE_FILTER.get(request.state),
+            before=pair_of(position_of(request.page_token, *listed)),
+            limit=size + 1,
+        )
+        last = f"{found[size - 1].run_id} {found[size - 1].name}" if len(found) > size else ""
+        return pb.DeferredsListResponse(
+            deferreds=[_message("", deferred) for deferred in found[:size]],
+            next_page_token=token_of(last, *listed),
+        )
 
     async def Get(self, request: pb.DeferredsGetRequest, context: Any) -> pb.DeferredsGetResponse:
         deferred = await self._deferreds.get(request.token)

@@ -11,6 +11,7 @@ from sidecar._proto.baton.v1 import (
 )
 from sidecar.adapters.app.messages import leader_message
 from sidecar.adapters.grpc_server.paging import page, position_of, token_of
+from sidecar.adapters.grpc_server.reports import Reports, history, kept
 from sidecar.adapters.grpc_server.warnings import warn
 from sidecar.model.election_types import LeaderView
 
@@ -26,9 +27,13 @@ class LeadershipService(leadership_pb2_grpc.LeadershipServicer):
     """`warnings` come with each List: what an operator should know of this pod."""
 
     def __init__(
-        self, leadership: Leadership, warnings: Callable[[], Iterable[str]] = tuple
+        self,
+        leadership: Leadership,
+        reports: Reports | None = None,
+        warnings: Callable[[], Iterable[str]] = tuple,
     ) -> None:
         self._leadership = leadership
+        self._reports = reports
         self._warnings = warnings
 
     async def Get(
@@ -49,6 +54,11 @@ class LeadershipService(leadership_pb2_grpc.LeadershipServicer):
         return leadership_pb2.LeadershipListResponse(
             leaders=leaders, next_page_token=token_of(last, "leaders")
         )
+
+    async def History(
+        self, request: leadership_pb2.LeadershipHistoryRequest, context: Any
+    ) -> leadership_pb2.LeadershipHistoryResponse:
+        return await history(kept(self._reports), request)
 
     async def Resign(
         self, request: leadership_pb2.LeadershipResignRequest, context: Any

@@ -1,14 +1,16 @@
 """The Runs service: converts messages; the rules are in `sidecar/execution/runs.py`."""
 
 from collections.abc import Sequence
+from dataclasses import astuple
 from typing import Any, Protocol, TypeVar
 
 from sidecar._proto.baton.v1 import runs_pb2, runs_pb2_grpc
 from sidecar.adapters.app.messages import KINDS
-from sidecar.adapters.convert import chosen, run_of, timestamp
+from sidecar.adapters.convert import chosen, instant_of, run_of, timestamp
 from sidecar.adapters.grpc_server.paging import checked_size, fitting, position_of, token_of
+from sidecar.adapters.grpc_server.reports import Reports, kept, stats, step_message
 from sidecar.model.errors import InvalidArgument
-from sidecar.model.run import Outcome, RunRef, RunState
+from sidecar.model.run import Outcome, RunKind, RunRef, RunState
 from sidecar.model.run_records import RunEvent, RunFilter, RunRecord
 from sidecar.model.schedule import SkipReason
 
@@ -19,6 +21,7 @@ OUTCOMES = {outcome: f"OUTCOME_{outcome.name}" for outcome in Outcome}
 REASONS = {reason: f"SKIP_REASON_{reason.name}" for reason in SkipReason}
 STATE_FILTER = {runs_pb2.RunState.Value(name): state for state, name in STATES.items()}
 OUTCOME_FILTER = {runs_pb2.Outcome.Value(name): outcome for outcome, name in OUTCOMES.items()}
+KIND_FILTER: dict[int, RunKind] = {number: kind for kind, number in KINDS.items()}
 
 
 class Runs(Protocol):
@@ -33,11 +36,21 @@ class Runs(Protocol):
 
 
 class RunsService(runs_pb2_grpc.RunsServicer):
-    def __init__(self, runs: Runs) -> None:
+    def __init__(self, runs: Runs, reports: Reports | None = None) -> None:
         self._runs = runs
+        self._reports = reports
 
     async def Get(self, request: runs_pb2.RunsGetRequest, context: Any) -> runs_pb2.RunsGetResponse:
-        return runs_pb2.RunsGetResponse(run=_message(await self._runs.get(request.run_id)))
+        message = _message(await self._runs.get(request.run_id))
+        if self._reports:
+            steps = await self._reports.steps(request.run_id)
+            message.steps.extend(step_message(step) for step in steps)
+        return runs_pb2.RunsGetResponse(run=message)
+
+    async def Stats(
+        self, request: runs_pb2.RunsStatsRequest, context: Any
+    ) -> runs_pb2.RunsStatsResponse:
+        return await stats(kept(self._reports), request)
 
     async def List(
         self, request: runs_pb2.RunsListRequest, context: Any
@@ -47,8 +60,12 @@ class RunsService(runs_pb2_grpc.RunsServicer):
             request.name or None,
             chosen(OUTCOME_FILTER, request.outcome, "outcome"),
             chosen(STATE_FILTER, request.state, "state"),
+            chosen(KIND_FILTER, request.kind, "kind"),
+            instant_of(request, "since"),
+            instant_of(request, "until"),
         )
-        listed = ("runs", request.name, str(request.outcome), str(request.state))
+        # A token is valid with the same filters only.
+        listed = ("runs", *(str(each) for each in astuple(wanted)))
         before = position_before(position_of(request.page_token, *listed))
         found = await self._runs.page(wanted, before=before, limit=size + 1)
         shown = fitting(_message(run) for run in found[:size])

@@ -39,7 +39,13 @@ class Schedules(Protocol):
     async def load_warning(self, created: Schedule) -> str: ...
     async def get(self, name: str) -> StoredSchedule: ...
     async def page(
-        self, *, after: str, limit: int, include_retired: bool
+        self,
+        *,
+        after: str,
+        limit: int,
+        include_retired: bool,
+        name_prefix: str = "",
+        paused: bool | None = None,
     ) -> Sequence[StoredSchedule]: ...
     async def update(self, definition: Schedule) -> StoredSchedule: ...
     async def delete(self, name: str) -> None: ...
@@ -98,11 +104,14 @@ class SchedulesService(schedules_pb2_grpc.SchedulesServicer):
         self, request: schedules_pb2.SchedulesListRequest, context: Any
     ) -> schedules_pb2.SchedulesListResponse:
         size = checked_size(request.page_size)
-        listed = ("schedules", str(request.include_retired))
+        paused = request.paused if request.HasField("paused") else None
+        listed = ("schedules", str(request.include_retired), request.name_prefix, str(paused))
         found = await self._schedules.page(
             after=position_of(request.page_token, *listed),
             limit=size + 1,
             include_retired=request.include_retired,
+            name_prefix=request.name_prefix,
+            paused=paused,
         )
         stale = self._stale_reasons()
         shown = fitting(self._message(stored, stale) for stored in found[:size])

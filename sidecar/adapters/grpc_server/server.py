@@ -38,7 +38,7 @@ _OPTIONS = (
     ("grpc.keepalive_permit_without_calls", 1),
 )
 _OPEN_METHODS = "/grpc.health.v1.Health/"
-_SOCKET_MODE = 0o660
+SOCKET_MODE = 0o660
 _ANSWER_SECONDS = 1.0
 _ENDING_SECONDS = 1.0
 
@@ -55,11 +55,13 @@ class ApiServer:
     def __init__(self, address: str, token: Token, *, outermost: Sequence[Any] = ()) -> None:
         """`outermost` are interceptors that see a call first."""
         self._address = address
-        self._calls = Calls()
+        self.calls = Calls()
         self.admission = Admission()
+        self.token = token
+        self.services: dict[str, Any] = {}  # by name; the JSON API calls the same servicers
         admit = Admit(token, self.admission, self._call_seen)
         self._server = grpc.aio.server(
-            interceptors=(*outermost, _Authenticate(token), admit, _MapErrors(self._calls)),
+            interceptors=(*outermost, _Authenticate(token), admit, _MapErrors(self.calls)),
             options=_OPTIONS,
         )
         self._health: Any = health.aio.HealthServicer()  # type: ignore[attr-defined]
@@ -73,16 +75,17 @@ class ApiServer:
     ) -> None:
         """Serve `servicer` through its generated `add_…_to_server` function."""
         register(servicer, self._server)
+        self.services[name] = servicer
         self._names.append(name)
 
     async def start(self) -> None:
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         reflection.enable_server_reflection(self._names, self._server)
-        path = self._socket_path()
-        if problem := _taken(path) if path else "":
+        path = socket_path(self._address)
+        if problem := taken(path) if path else "":
             raise self._in_use(problem)
         try:
-            handle = listening_file(path, _SOCKET_MODE) if path else listening(self._address)
+            handle = listening_file(path, SOCKET_MODE) if path else listening(self._address)
         except OSError:
             problem = "may it write there?" if path else "is another sidecar running?"
             raise self._in_use(problem) from None
@@ -110,7 +113,7 @@ class ApiServer:
         # shorter, so that each of them is still answered.
         stopped = asyncio.ensure_future(self._server.stop(grace_seconds + _ENDING_SECONDS))
         await asyncio.wait({stopped}, timeout=grace_seconds)
-        self._calls.end()
+        self.calls.end()
         await stopped
         if self._front and self._inner:
             self._front.close()
@@ -123,13 +126,15 @@ class ApiServer:
     def _in_use(self, problem: str) -> AddressInUse:
         return AddressInUse(f"api.address: cannot listen on {self._address}: {problem}")
 
-    def _socket_path(self) -> Path | None:
-        if not self._address.startswith("unix:"):
-            return None
-        return Path("/" + self._address.removeprefix("unix:").lstrip("/"))
+
+def socket_path(address: str) -> Path | None:
+    """The socket file of `unix:///PATH`; None: an address with a port."""
+    if not address.startswith("unix:"):
+        return None
+    return Path("/" + address.removeprefix("unix:").lstrip("/"))
 
 
-def _taken(path: Path) -> str:
+def taken(path: Path) -> str:
     """Why the socket file cannot be used; empty if it can, also after a process that was killed.
 
     gRPC would not check: it removes any socket file, and its owner would get no more calls.

@@ -84,6 +84,9 @@ class StateService(state_pb2_grpc.StateServicer):
         last = page.records[-1].key if page.more else ""
         token = token_of(last, "state", request.prefix)
         entries = [_entry(record) for record in page.records]
+        if request.keys_only:
+            for entry in entries:
+                entry.ClearField("value")
         return state_pb2.StateListResponse(entries=entries, next_page_token=token)
 
     async def Size(

@@ -25,6 +25,7 @@ from sidecar.model.state_types import HistoryGone
 log = structlog.get_logger()
 
 DOMAIN = "baton"
+INTERNAL_ERROR = "internal error; see the sidecar's log"
 RETRY_SECONDS = 1
 # gRPC itself refuses trailers of more than 8 KiB; they contain the message twice, and the problem
 # of a field once more.
@@ -74,10 +75,14 @@ def details_of(error: errors.SidecarError) -> list[Message]:
     return details
 
 
+def message_of(error: errors.SidecarError) -> str:
+    """What the caller reads: without secrets and control characters, short enough for trailers."""
+    return _shortened(visible(redacted(str(error))))
+
+
 async def abort(context: grpc.aio.ServicerContext[Any, Any], error: errors.SidecarError) -> None:
     """End the call with the status of this error."""
-    code = code_of(error)
-    message = public_message(error)
+    code, message = code_of(error), message_of(error)
     status = status_pb2.Status(code=code.value[0], message=message)
     for detail in details_of(error):
         packed = AnyMessage()
@@ -85,11 +90,6 @@ async def abort(context: grpc.aio.ServicerContext[Any, Any], error: errors.Sidec
         status.details.append(packed)
     metadata = (("grpc-status-details-bin", status.SerializeToString()),)
     await context.abort(code, message, metadata)
-
-
-def public_message(error: errors.SidecarError) -> str:
-    """The text of this error, without secrets and control characters, short enough for trailers."""
-    return _shortened(visible(redacted(str(error))))
 
 
 def _shortened(text: str) -> str:
@@ -101,6 +101,11 @@ def _shortened(text: str) -> str:
         if left < 0:
             return text[:number]
     return text
+
+
+def log_bug(error: Exception) -> None:
+    """A bug of ours: the log has the traceback, the caller gets INTERNAL_ERROR."""
+    log.error("api_call_failed", exc_info=error)
 
 
 Decode = Callable[[bytes], Any]
@@ -177,6 +182,5 @@ async def _refused(context: grpc.aio.ServicerContext[Any, Any], error: Exception
         case grpc.aio.AbortError() | asyncio.CancelledError():
             raise error
         case _:
-            # A bug of ours: the log has the traceback, the caller a short message.
-            log.error("api_call_failed", exc_info=error)
-            await context.abort(grpc.StatusCode.INTERNAL, "internal error; see the sidecar's log")
+            log_bug(error)
+            await context.abort(grpc.StatusCode.INTERNAL, INTERNAL_ERROR)

@@ -19,7 +19,7 @@ from sidecar.adapters.app.processes import AttachedProcesses
 from sidecar.adapters.convert import duration, run_of
 from sidecar.adapters.grpc_app import MESSAGE_BYTES_MAX
 from sidecar.adapters.grpc_server.hello import hello_of
-from sidecar.adapters.grpc_server.status import EXISTING_BYTES_MAX, code_of, public_message
+from sidecar.adapters.grpc_server.status import EXISTING_BYTES_MAX, code_of, message_of
 from sidecar.model.errors import AlreadyExists, InvalidArgument, SidecarError
 from sidecar.model.process import ProcessHello
 from sidecar.model.run import RunRef
@@ -146,7 +146,7 @@ class _Stream:
             await work
         except SidecarError as error:
             stored.error.code = code_of(error).value[0]
-            stored.error.message = public_message(error)
+            stored.error.message = message_of(error)
             existing = error.existing if isinstance(error, AlreadyExists) else None
             if existing is not None and len(existing) <= EXISTING_BYTES_MAX:
                 stored.existing = existing

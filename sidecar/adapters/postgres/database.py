@@ -33,12 +33,20 @@ class Database:
     """Runs queries of one schema. `url` is called for each new connection."""
 
     def __init__(
-        self, url: Callable[[], str], *, schema: str, size: int, statement_seconds: float
+        self,
+        url: Callable[[], str],
+        *,
+        schema: str,
+        size: int,
+        statement_seconds: float,
+        unused_seconds: float | None = None,
     ) -> None:
         self.queries = Queries(schema)
         self.schema = schema
         self._statement_seconds = statement_seconds
-        self._pool = Pool(url, size=size, statement_seconds=statement_seconds)
+        self._pool = Pool(
+            url, size=size, statement_seconds=statement_seconds, unused_seconds=unused_seconds
+        )
         self._connections: Connections = self._pool
         self._answered_at = -inf
         self._latency_seconds = 0.0

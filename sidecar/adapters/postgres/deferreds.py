@@ -64,7 +64,7 @@ class PostgresDeferreds:
     async def ended(self, ids: Sequence[bytes], limit: int) -> list[Deferred]:
         """Those of `ids` that are no longer pending, at most `limit`."""
         rows = await self._fetch("read", ids=list(ids), ended_only=True, limit=limit)
-        return [_deferred(row) for row in rows if row["state"] in _STATES]
+        return [deferred_of(row) for row in rows if row["state"] in _STATES]
 
     async def end(self, id_: bytes, ending: Ending) -> Deferred | None:
         """The deferred, ended by this call, an earlier one or its expiry. None: unknown id."""
@@ -73,7 +73,7 @@ class PostgresDeferreds:
         )
         if not rows:  # ended meanwhile: only a new statement sees how
             rows = await self._fetch("get_replicated", id=id_)
-        return _deferred(rows[0]) if rows else None
+        return deferred_of(rows[0]) if rows else None
 
     async def prune(self, older_than_seconds: float, limit: int) -> int:
         rows = await self._fetch("prune", older_than_seconds=older_than_seconds, limit=limit)
@@ -95,12 +95,12 @@ class PostgresDeferreds:
 
 def _deferred_or_damaged(row: Row) -> Deferred | DamagedRow:
     try:
-        return _deferred(row)
+        return deferred_of(row)
     except DamagedRow as error:
         return error
 
 
-def _deferred(row: Row) -> Deferred:
+def deferred_of(row: Row) -> Deferred:
     damage = f"deferred {row['name']!r} is damaged in the database:"
     if row["run_id"] < 0:
         raise DamagedRow(f"{damage} its run_id is negative")

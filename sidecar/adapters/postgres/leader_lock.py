@@ -177,7 +177,12 @@ class LeaderLock:
 
     async def _mark_clean(self, release: Release) -> None:
         try:
-            await self._fetch("election/release", group_id=release.group_id, epoch=release.epoch)
+            await self._fetch(
+                "election/release",
+                group_id=release.group_id,
+                epoch=release.epoch,
+                why=release.why,
+            )
         except StoreUnavailable as error:
             # A write holds the row. The successor then waits its grace period, which is better
             # than to lose the session with all terms.

@@ -71,7 +71,12 @@ class Membership:
         raise StoreUnavailable("the groups are being created by another runner")
 
     async def beat(
-        self, identity: Identity, *, campaigning: bool, config_revision: int
+        self,
+        identity: Identity,
+        *,
+        campaigning: bool,
+        config_revision: int,
+        healthy: bool | None = None,
     ) -> list[RunnerSeen]:
         """Write this runner's heartbeat and groups; returns the other runners that are alive."""
         rows = await self._database.fetch(
@@ -85,6 +90,7 @@ class Membership:
                 "config_revision": config_revision,
                 "group_ids": list(identity.groups.values()),
                 "alive_seconds": ALIVE_SECONDS,
+                "healthy": healthy,
             },
         )
         return [

@@ -30,6 +30,7 @@ from sidecar.adapters.postgres.session import (
     behind_pooler,
     connect,
     discard,
+    discard_now,
     fetch,
     pinned_settings,
     sync_wait_cancelled,
@@ -69,8 +70,18 @@ class Connections(Protocol):
 class Pool:
     """`url` is called for each new connection."""
 
-    def __init__(self, url: Callable[[], str], *, size: int, statement_seconds: float) -> None:
+    def __init__(
+        self,
+        url: Callable[[], str],
+        *,
+        size: int,
+        statement_seconds: float,
+        unused_seconds: float | None = None,
+    ) -> None:
+        """`unused_seconds`: all connections are closed when none was used for so long."""
         self.size = size
+        self._unused_seconds = unused_seconds
+        self._unused: asyncio.TimerHandle | None = None
         self._url = url
         self._statement_seconds = statement_seconds
         self._slots = asyncio.Semaphore(size)
@@ -111,6 +122,8 @@ class Pool:
 
     async def close(self) -> None:
         self._closed = True
+        if self._unused:
+            self._unused.cancel()
         idle, self._idle = self._idle, []
         for pooled in idle:
             await self._throw_away(pooled)
@@ -158,6 +171,7 @@ class Pool:
                 pooled.idle_since = monotonic()
                 self._idle.append(pooled)
                 await self._trim()
+                self._close_later()
         finally:
             self._slots.release()
 
@@ -166,6 +180,20 @@ class Pool:
         horizon = monotonic() - IDLE_SECONDS_MAX
         while len(self._idle) > self._kept and self._idle[0].idle_since < horizon:
             await self._throw_away(self._idle.pop(0))
+
+    def _close_later(self) -> None:
+        if self._unused_seconds is None:
+            return
+        if self._unused:
+            self._unused.cancel()
+        loop = asyncio.get_running_loop()
+        self._unused = loop.call_later(self._unused_seconds, self._close_unused)
+
+    def _close_unused(self) -> None:
+        idle, self._idle = self._idle, []
+        for pooled in idle:
+            self._open -= 1
+            discard_now(pooled.connection)
 
     async def _open_kept(self) -> None:
         """Only a convenience: if Postgres does not want to, those who need one will say so."""

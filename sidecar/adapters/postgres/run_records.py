@@ -46,6 +46,9 @@ class PostgresRunRecords:
             "name": wanted.name,
             "outcome": wanted.outcome,
             "state": wanted.state,
+            "kind": wanted.kind,
+            "since": wanted.since,
+            "until": wanted.until,
         }
         rows = await self._database.fetch("runs/list", parameters)
         return [_record(row, identity.cluster) for row in rows]

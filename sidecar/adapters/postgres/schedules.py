@@ -95,7 +95,13 @@ class PostgresSchedules:
         return stored(row)
 
     async def page(
-        self, *, after: str, limit: int, include_retired: bool
+        self,
+        *,
+        after: str,
+        limit: int,
+        include_retired: bool,
+        name_prefix: str = "",
+        paused: bool | None = None,
     ) -> Sequence[StoredSchedule]:
         identity = await self._identity()
         parameters = {
@@ -103,6 +109,8 @@ class PostgresSchedules:
             "after": after,
             "limit": limit,
             "include_retired": include_retired,
+            "name_prefix": name_prefix,
+            "paused": paused,
         }
         return [stored(row) for row in await self._database.fetch("schedules/list", parameters)]
 

@@ -225,6 +225,12 @@ def hang_up(connection: Connection) -> None:
             handle.shutdown(socket.SHUT_RDWR)
 
 
+def discard_now(connection: Connection) -> None:
+    """Hang up and free the resources of a connection that nobody uses, without waiting."""
+    hang_up(connection)
+    connection.pgconn.finish()
+
+
 async def discard(connection: Connection) -> None:
     """Hang up and free the connection's resources."""
     hang_up(connection)

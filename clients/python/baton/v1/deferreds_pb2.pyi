@@ -3,10 +3,11 @@ import datetime
 from . import runs_pb2 as _runs_pb2
 from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
-from collections.abc import Mapping as _Mapping
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
 from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
@@ -115,3 +116,23 @@ class DeferredsGetResponse(_message.Message):
     DEFERRED_FIELD_NUMBER: _ClassVar[int]
     deferred: Deferred
     def __init__(self, deferred: _Optional[_Union[Deferred, _Mapping]] = ...) -> None: ...
+
+class DeferredsListRequest(_message.Message):
+    __slots__ = ("run_id", "state", "page_size", "page_token")
+    RUN_ID_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    run_id: int
+    state: DeferredState
+    page_size: int
+    page_token: str
+    def __init__(self, run_id: _Optional[int] = ..., state: _Optional[_Union[DeferredState, str]] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class DeferredsListResponse(_message.Message):
+    __slots__ = ("deferreds", "next_page_token")
+    DEFERREDS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    deferreds: _containers.RepeatedCompositeFieldContainer[Deferred]
+    next_page_token: str
+    def __init__(self, deferreds: _Optional[_Iterable[_Union[Deferred, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...

@@ -56,6 +56,11 @@ class DeferredsStub(object):
                 request_serializer=baton_dot_v1_dot_deferreds__pb2.DeferredsFailRequest.SerializeToString,
                 response_deserializer=baton_dot_v1_dot_deferreds__pb2.DeferredsFailResponse.FromString,
                 _registered_method=True)
+        self.List = channel.unary_unary(
+                '/baton.v1.Deferreds/List',
+                request_serializer=baton_dot_v1_dot_deferreds__pb2.DeferredsListRequest.SerializeToString,
+                response_deserializer=baton_dot_v1_dot_deferreds__pb2.DeferredsListResponse.FromString,
+                _registered_method=True)
         self.Get = channel.unary_unary(
                 '/baton.v1.Deferreds/Get',
                 request_serializer=baton_dot_v1_dot_deferreds__pb2.DeferredsGetRequest.SerializeToString,
@@ -101,6 +106,13 @@ class DeferredsServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def List(self, request, context):
+        """Returns deferreds without their tokens and values, those of the newest runs first.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Get(self, request, context):
         """Returns the deferred.
         """
@@ -130,6 +142,11 @@ def add_DeferredsServicer_to_server(servicer, server):
                     servicer.Fail,
                     request_deserializer=baton_dot_v1_dot_deferreds__pb2.DeferredsFailRequest.FromString,
                     response_serializer=baton_dot_v1_dot_deferreds__pb2.DeferredsFailResponse.SerializeToString,
+            ),
+            'List': grpc.unary_unary_rpc_method_handler(
+                    servicer.List,
+                    request_deserializer=baton_dot_v1_dot_deferreds__pb2.DeferredsListRequest.FromString,
+                    response_serializer=baton_dot_v1_dot_deferreds__pb2.DeferredsListResponse.SerializeToString,
             ),
             'Get': grpc.unary_unary_rpc_method_handler(
                     servicer.Get,
@@ -247,6 +264,33 @@ class Deferreds(object):
             '/baton.v1.Deferreds/Fail',
             baton_dot_v1_dot_deferreds__pb2.DeferredsFailRequest.SerializeToString,
             baton_dot_v1_dot_deferreds__pb2.DeferredsFailResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def List(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/baton.v1.Deferreds/List',
+            baton_dot_v1_dot_deferreds__pb2.DeferredsListRequest.SerializeToString,
+            baton_dot_v1_dot_deferreds__pb2.DeferredsListResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -12,6 +12,7 @@ class DeferredsStub:
     Await: grpc.aio.UnaryUnaryMultiCallable[pb.DeferredsAwaitRequest, pb.DeferredsAwaitResponse]
     Complete: grpc.aio.UnaryUnaryMultiCallable[pb.DeferredsCompleteRequest, pb.DeferredsCompleteResponse]
     Fail: grpc.aio.UnaryUnaryMultiCallable[pb.DeferredsFailRequest, pb.DeferredsFailResponse]
+    List: grpc.aio.UnaryUnaryMultiCallable[pb.DeferredsListRequest, pb.DeferredsListResponse]
     Get: grpc.aio.UnaryUnaryMultiCallable[pb.DeferredsGetRequest, pb.DeferredsGetResponse]
 
 class DeferredsServicer:
@@ -35,6 +36,11 @@ class DeferredsServicer:
         request: pb.DeferredsFailRequest,
         context: grpc.aio.ServicerContext[pb.DeferredsFailRequest, pb.DeferredsFailResponse],
     ) -> Awaitable[pb.DeferredsFailResponse]: ...
+    def List(
+        self,
+        request: pb.DeferredsListRequest,
+        context: grpc.aio.ServicerContext[pb.DeferredsListRequest, pb.DeferredsListResponse],
+    ) -> Awaitable[pb.DeferredsListResponse]: ...
     def Get(
         self,
         request: pb.DeferredsGetRequest,

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x12\x62\x61ton/v1/ids.proto\x12\x08\x62\x61ton.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"#\n\x12IdsGenerateRequest\x12\r\n\x05\x63ount\x18\x01 \x01(\r\"\"\n\x13IdsGenerateResponse\x12\x0b\n\x03ids\x18\x01 \x03(\x04\"!\n\x13IdsDecomposeRequest\x12\n\n\x02id\x18\x01 \x01(\x04\"k\n\x14IdsDecomposeResponse\x12-\n\ttimestamp\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nmachine_id\x18\x02 \x01(\r\x12\x10\n\x08sequence\x18\x03 \x01(\r2\x9a\x01\n\x03Ids\x12G\n\x08Generate\x12\x1c.baton.v1.IdsGenerateRequest\x1a\x1d.baton.v1.IdsGenerateResponse\x12J\n\tDecompose\x12\x1d.baton.v1.IdsDecomposeRequest\x1a\x1e.baton.v1.IdsDecomposeResponseBC\n\x0c\x64\x65v.baton.v1P\x01Z1github.com/baton-sidecar/baton/clients/go/batonv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x12\x62\x61ton/v1/ids.proto\x12\x08\x62\x61ton.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"#\n\x12IdsGenerateRequest\x12\r\n\x05\x63ount\x18\x01 \x01(\r\"\"\n\x13IdsGenerateResponse\x12\x0b\n\x03ids\x18\x01 \x03(\x04\"!\n\x13IdsDecomposeRequest\x12\n\n\x02id\x18\x01 \x01(\x04\"k\n\x14IdsDecomposeResponse\x12-\n\ttimestamp\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nmachine_id\x18\x02 \x01(\r\x12\x10\n\x08sequence\x18\x03 \x01(\r2\x9f\x01\n\x03Ids\x12G\n\x08Generate\x12\x1c.baton.v1.IdsGenerateRequest\x1a\x1d.baton.v1.IdsGenerateResponse\x12O\n\tDecompose\x12\x1d.baton.v1.IdsDecomposeRequest\x1a\x1e.baton.v1.IdsDecomposeResponse\"\x03\x90\x02\x01\x42\x43\n\x0c\x64\x65v.baton.v1P\x01Z1github.com/baton-sidecar/baton/clients/go/batonv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,6 +33,8 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'baton.v1.ids_pb2', _globals
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\014dev.baton.v1P\001Z1github.com/baton-sidecar/baton/clients/go/batonv1'
+  _globals['_IDS'].methods_by_name['Decompose']._loaded_options = None
+  _globals['_IDS'].methods_by_name['Decompose']._serialized_options = b'\220\002\001'
   _globals['_IDSGENERATEREQUEST']._serialized_start=65
   _globals['_IDSGENERATEREQUEST']._serialized_end=100
   _globals['_IDSGENERATERESPONSE']._serialized_start=102
@@ -42,5 +44,5 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_IDSDECOMPOSERESPONSE']._serialized_start=173
   _globals['_IDSDECOMPOSERESPONSE']._serialized_end=280
   _globals['_IDS']._serialized_start=283
-  _globals['_IDS']._serialized_end=437
+  _globals['_IDS']._serialized_end=442
 # @@protoc_insertion_point(module_scope)

@@ -26,7 +26,7 @@ from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19\x62\x61ton/v1/leadership.proto\x12\x08\x62\x61ton.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x99\x02\n\x06Leader\x12\r\n\x05group\x18\x01 \x01(\t\x12\x11\n\tis_leader\x18\x02 \x01(\x08\x12\x18\n\x10leader_runner_id\x18\x03 \x01(\t\x12\x13\n\x0bleader_host\x18\x04 \x01(\t\x12\r\n\x05\x65poch\x18\x05 \x01(\x04\x12.\n\x0btrusted_for\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x10\n\x08\x64raining\x18\x07 \x01(\x08\x12\x32\n\x0e\x64rain_deadline\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x39\n\x16trusted_until_boottime\x18\t \x01(\x0b\x32\x19.google.protobuf.Duration\"%\n\x14LeadershipGetRequest\x12\r\n\x05group\x18\x01 \x01(\t\"9\n\x15LeadershipGetResponse\x12 \n\x06leader\x18\x01 \x01(\x0b\x32\x10.baton.v1.Leader\">\n\x15LeadershipListRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"T\n\x16LeadershipListResponse\x12!\n\x07leaders\x18\x01 \x03(\x0b\x32\x10.baton.v1.Leader\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"(\n\x17LeadershipResignRequest\x12\r\n\x05group\x18\x01 \x01(\t\"<\n\x18LeadershipResignResponse\x12 \n\x06leader\x18\x01 \x01(\x0b\x32\x10.baton.v1.Leader\"\'\n\x16LeadershipWatchRequest\x12\r\n\x05group\x18\x01 \x01(\t\";\n\x17LeadershipWatchResponse\x12 \n\x06leader\x18\x01 \x01(\x0b\x32\x10.baton.v1.Leader2\xc0\x02\n\nLeadership\x12\x46\n\x03Get\x12\x1e.baton.v1.LeadershipGetRequest\x1a\x1f.baton.v1.LeadershipGetResponse\x12I\n\x04List\x12\x1f.baton.v1.LeadershipListRequest\x1a .baton.v1.LeadershipListResponse\x12O\n\x06Resign\x12!.baton.v1.LeadershipResignRequest\x1a\".baton.v1.LeadershipResignResponse\x12N\n\x05Watch\x12 .baton.v1.LeadershipWatchRequest\x1a!.baton.v1.LeadershipWatchResponse0\x01\x42\x43\n\x0c\x64\x65v.baton.v1P\x01Z1github.com/baton-sidecar/baton/clients/go/batonv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19\x62\x61ton/v1/leadership.proto\x12\x08\x62\x61ton.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x99\x02\n\x06Leader\x12\r\n\x05group\x18\x01 \x01(\t\x12\x11\n\tis_leader\x18\x02 \x01(\x08\x12\x18\n\x10leader_runner_id\x18\x03 \x01(\t\x12\x13\n\x0bleader_host\x18\x04 \x01(\t\x12\r\n\x05\x65poch\x18\x05 \x01(\x04\x12.\n\x0btrusted_for\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x10\n\x08\x64raining\x18\x07 \x01(\x08\x12\x32\n\x0e\x64rain_deadline\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x39\n\x16trusted_until_boottime\x18\t \x01(\x0b\x32\x19.google.protobuf.Duration\"\xbb\x01\n\nTermRecord\x12\r\n\x05group\x18\x01 \x01(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\x04\x12\x11\n\trunner_id\x18\x03 \x01(\t\x12\x0c\n\x04host\x18\x04 \x01(\t\x12,\n\x08taken_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nded_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nend_reason\x18\x07 \x01(\t\"%\n\x14LeadershipGetRequest\x12\r\n\x05group\x18\x01 \x01(\t\"9\n\x15LeadershipGetResponse\x12 \n\x06leader\x18\x01 \x01(\x0b\x32\x10.baton.v1.Leader\">\n\x15LeadershipListRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"T\n\x16LeadershipListResponse\x12!\n\x07leaders\x18\x01 \x03(\x0b\x32\x10.baton.v1.Leader\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"P\n\x18LeadershipHistoryRequest\x12\r\n\x05group\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"Y\n\x19LeadershipHistoryResponse\x12#\n\x05terms\x18\x01 \x03(\x0b\x32\x14.baton.v1.TermRecord\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"(\n\x17LeadershipResignRequest\x12\r\n\x05group\x18\x01 \x01(\t\"<\n\x18LeadershipResignResponse\x12 \n\x06leader\x18\x01 \x01(\x0b\x32\x10.baton.v1.Leader\"\'\n\x16LeadershipWatchRequest\x12\r\n\x05group\x18\x01 \x01(\t\";\n\x17LeadershipWatchResponse\x12 \n\x06leader\x18\x01 \x01(\x0b\x32\x10.baton.v1.Leader2\xa8\x03\n\nLeadership\x12K\n\x03Get\x12\x1e.baton.v1.LeadershipGetRequest\x1a\x1f.baton.v1.LeadershipGetResponse\"\x03\x90\x02\x01\x12N\n\x04List\x12\x1f.baton.v1.LeadershipListRequest\x1a .baton.v1.LeadershipListResponse\"\x03\x90\x02\x01\x12W\n\x07History\x12\".baton.v1.LeadershipHistoryRequest\x1a#.baton.v1.LeadershipHistoryResponse\"\x03\x90\x02\x01\x12O\n\x06Resign\x12!.baton.v1.LeadershipResignRequest\x1a\".baton.v1.LeadershipResignResponse\x12S\n\x05Watch\x12 .baton.v1.LeadershipWatchRequest\x1a!.baton.v1.LeadershipWatchResponse\"\x03\x90\x02\x01\x30\x01\x42\x43\n\x0c\x64\x65v.baton.v1P\x01Z1github.com/baton-sidecar/baton/clients/go/batonv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,24 +34,38 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'baton.v1.leadership_pb2', _
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\014dev.baton.v1P\001Z1github.com/baton-sidecar/baton/clients/go/batonv1'
+  _globals['_LEADERSHIP'].methods_by_name['Get']._loaded_options = None
+  _globals['_LEADERSHIP'].methods_by_name['Get']._serialized_options = b'\220\002\001'
+  _globals['_LEADERSHIP'].methods_by_name['List']._loaded_options = None
+  _globals['_LEADERSHIP'].methods_by_name['List']._serialized_options = b'\220\002\001'
+  _globals['_LEADERSHIP'].methods_by_name['History']._loaded_options = None
+  _globals['_LEADERSHIP'].methods_by_name['History']._serialized_options = b'\220\002\001'
+  _globals['_LEADERSHIP'].methods_by_name['Watch']._loaded_options = None
+  _globals['_LEADERSHIP'].methods_by_name['Watch']._serialized_options = b'\220\002\001'
   _globals['_LEADER']._serialized_start=105
   _globals['_LEADER']._serialized_end=386
-  _globals['_LEADERSHIPGETREQUEST']._serialized_start=388
-  _globals['_LEADERSHIPGETREQUEST']._serialized_end=425
-  _globals['_LEADERSHIPGETRESPONSE']._serialized_start=427
-  _globals['_LEADERSHIPGETRESPONSE']._serialized_end=484
-  _globals['_LEADERSHIPLISTREQUEST']._serialized_start=486
-  _globals['_LEADERSHIPLISTREQUEST']._serialized_end=548
-  _globals['_LEADERSHIPLISTRESPONSE']._serialized_start=550
-  _globals['_LEADERSHIPLISTRESPONSE']._serialized_end=634
-  _globals['_LEADERSHIPRESIGNREQUEST']._serialized_start=636
-  _globals['_LEADERSHIPRESIGNREQUEST']._serialized_end=676
-  _globals['_LEADERSHIPRESIGNRESPONSE']._serialized_start=678
-  _globals['_LEADERSHIPRESIGNRESPONSE']._serialized_end=738
-  _globals['_LEADERSHIPWATCHREQUEST']._serialized_start=740
-  _globals['_LEADERSHIPWATCHREQUEST']._serialized_end=779
-  _globals['_LEADERSHIPWATCHRESPONSE']._serialized_start=781
-  _globals['_LEADERSHIPWATCHRESPONSE']._serialized_end=840
-  _globals['_LEADERSHIP']._serialized_start=843
-  _globals['_LEADERSHIP']._serialized_end=1163
+  _globals['_TERMRECORD']._serialized_start=389
+  _globals['_TERMRECORD']._serialized_end=576
+  _globals['_LEADERSHIPGETREQUEST']._serialized_start=578
+  _globals['_LEADERSHIPGETREQUEST']._serialized_end=615
+  _globals['_LEADERSHIPGETRESPONSE']._serialized_start=617
+  _globals['_LEADERSHIPGETRESPONSE']._serialized_end=674
+  _globals['_LEADERSHIPLISTREQUEST']._serialized_start=676
+  _globals['_LEADERSHIPLISTREQUEST']._serialized_end=738
+  _globals['_LEADERSHIPLISTRESPONSE']._serialized_start=740
+  _globals['_LEADERSHIPLISTRESPONSE']._serialized_end=824
+  _globals['_LEADERSHIPHISTORYREQUEST']._serialized_start=826
+  _globals['_LEADERSHIPHISTORYREQUEST']._serialized_end=906
+  _globals['_LEADERSHIPHISTORYRESPONSE']._serialized_start=908
+  _globals['_LEADERSHIPHISTORYRESPONSE']._serialized_end=997
+  _globals['_LEADERSHIPRESIGNREQUEST']._serialized_start=999
+  _globals['_LEADERSHIPRESIGNREQUEST']._serialized_end=1039
+  _globals['_LEADERSHIPRESIGNRESPONSE']._serialized_start=1041
+  _globals['_LEADERSHIPRESIGNRESPONSE']._serialized_end=1101
+  _globals['_LEADERSHIPWATCHREQUEST']._serialized_start=1103
+  _globals['_LEADERSHIPWATCHREQUEST']._serialized_end=1142
+  _globals['_LEADERSHIPWATCHRESPONSE']._serialized_start=1144
+  _globals['_LEADERSHIPWATCHRESPONSE']._serialized_end=1203
+  _globals['_LEADERSHIP']._serialized_start=1206
+  _globals['_LEADERSHIP']._serialized_end=1630
 # @@protoc_insertion_point(module_scope)

@@ -46,6 +46,11 @@ class LeadershipStub(object):
                 request_serializer=baton_dot_v1_dot_leadership__pb2.LeadershipListRequest.SerializeToString,
                 response_deserializer=baton_dot_v1_dot_leadership__pb2.LeadershipListResponse.FromString,
                 _registered_method=True)
+        self.History = channel.unary_unary(
+                '/baton.v1.Leadership/History',
+                request_serializer=baton_dot_v1_dot_leadership__pb2.LeadershipHistoryRequest.SerializeToString,
+                response_deserializer=baton_dot_v1_dot_leadership__pb2.LeadershipHistoryResponse.FromString,
+                _registered_method=True)
         self.Resign = channel.unary_unary(
                 '/baton.v1.Leadership/Resign',
                 request_serializer=baton_dot_v1_dot_leadership__pb2.LeadershipResignRequest.SerializeToString,
@@ -72,6 +77,13 @@ class LeadershipServicer(object):
 
     def List(self, request, context):
         """Returns the leader of each group, ordered by name.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def History(self, request, context):
+        """Returns the terms of one group or of all, newest first. The newest 1,000 of each group are kept.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -113,6 +125,11 @@ def add_LeadershipServicer_to_server(servicer, server):
                     servicer.List,
                     request_deserializer=baton_dot_v1_dot_leadership__pb2.LeadershipListRequest.FromString,
                     response_serializer=baton_dot_v1_dot_leadership__pb2.LeadershipListResponse.SerializeToString,
+            ),
+            'History': grpc.unary_unary_rpc_method_handler(
+                    servicer.History,
+                    request_deserializer=baton_dot_v1_dot_leadership__pb2.LeadershipHistoryRequest.FromString,
+                    response_serializer=baton_dot_v1_dot_leadership__pb2.LeadershipHistoryResponse.SerializeToString,
             ),
             'Resign': grpc.unary_unary_rpc_method_handler(
                     servicer.Resign,
@@ -181,6 +198,33 @@ class Leadership(object):
             '/baton.v1.Leadership/List',
             baton_dot_v1_dot_leadership__pb2.LeadershipListRequest.SerializeToString,
             baton_dot_v1_dot_leadership__pb2.LeadershipListResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def History(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/baton.v1.Leadership/History',
+            baton_dot_v1_dot_leadership__pb2.LeadershipHistoryRequest.SerializeToString,
+            baton_dot_v1_dot_leadership__pb2.LeadershipHistoryResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -10,6 +10,7 @@ class LeadershipStub:
     def __init__(self, channel: grpc.aio.Channel) -> None: ...
     Get: grpc.aio.UnaryUnaryMultiCallable[pb.LeadershipGetRequest, pb.LeadershipGetResponse]
     List: grpc.aio.UnaryUnaryMultiCallable[pb.LeadershipListRequest, pb.LeadershipListResponse]
+    History: grpc.aio.UnaryUnaryMultiCallable[pb.LeadershipHistoryRequest, pb.LeadershipHistoryResponse]
     Resign: grpc.aio.UnaryUnaryMultiCallable[pb.LeadershipResignRequest, pb.LeadershipResignResponse]
     Watch: grpc.aio.UnaryStreamMultiCallable[pb.LeadershipWatchRequest, pb.LeadershipWatchResponse]
 
@@ -24,6 +25,11 @@ class LeadershipServicer:
         request: pb.LeadershipListRequest,
         context: grpc.aio.ServicerContext[pb.LeadershipListRequest, pb.LeadershipListResponse],
     ) -> Awaitable[pb.LeadershipListResponse]: ...
+    def History(
+        self,
+        request: pb.LeadershipHistoryRequest,
+        context: grpc.aio.ServicerContext[pb.LeadershipHistoryRequest, pb.LeadershipHistoryResponse],
+    ) -> Awaitable[pb.LeadershipHistoryResponse]: ...
     def Resign(
         self,
         request: pb.LeadershipResignRequest,

@@ -26,7 +26,7 @@ from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x13\x62\x61ton/v1/runs.proto\x12\x08\x62\x61ton.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"8\n\x06RunRef\x12\x0e\n\x06run_id\x18\x01 \x01(\x04\x12\x0f\n\x07\x61ttempt\x18\x02 \x01(\r\x12\r\n\x05\x65poch\x18\x03 \x01(\x04\")\n\nCheckpoint\x12\x0c\n\x04step\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x0c\"\x9d\x02\n\x11\x45xecutionMetadata\x12/\n\x0blast_run_at\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x33\n\x0flast_success_at\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\trun_count\x18\x03 \x01(\x04\x12\x12\n\nlast_error\x18\x04 \x01(\t\x12\x14\n\x0cmissed_count\x18\x05 \x01(\x04\x12\x33\n\x10\x61verage_duration\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x30\n\rlast_duration\x18\x07 \x01(\x0b\x32\x19.google.protobuf.Duration\"\xd9\x05\n\x03Run\x12\x0e\n\x06run_id\x18\x01 \x01(\x04\x12\x1f\n\x04kind\x18\x02 \x01(\x0e\x32\x11.baton.v1.RunKind\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\r\n\x05group\x18\x04 \x01(\t\x12\x30\n\x0cscheduled_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07\x61ttempt\x18\x06 \x01(\r\x12!\n\x05state\x18\x07 \x01(\x0e\x32\x12.baton.v1.RunState\x12\"\n\x07outcome\x18\x08 \x01(\x0e\x32\x11.baton.v1.Outcome\x12$\n\x06reason\x18\t \x01(\x0e\x32\x14.baton.v1.SkipReason\x12.\n\nstarted_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0b\x66inished_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05\x65rror\x18\x0c \x01(\t\x12\x10\n\x08progress\x18\r \x01(\x01\x12\x18\n\x10progress_message\x18\x0e \x01(\t\x12\r\n\x05\x65poch\x18\x0f \x01(\x04\x12\x11\n\trunner_id\x18\x10 \x01(\t\x12\x17\n\x0fidempotency_key\x18\x11 \x01(\t\x12#\n\x07history\x18\x12 \x03(\x0b\x32\x12.baton.v1.RunEvent\x12\x35\n\x11last_scheduled_at\x18\x13 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\ntick_count\x18\x14 \x01(\r\x12\x33\n\x0fnext_attempt_at\x18\x15 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x18\n\x10\x63\x61ncel_requested\x18\x16 \x01(\x08\x12\x0e\n\x06result\x18\x17 \x01(\x0c\x12.\n\ncreated_at\x18\x18 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xbb\x01\n\x08RunEvent\x12&\n\x02\x61t\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12!\n\x05state\x18\x02 \x01(\x0e\x32\x12.baton.v1.RunState\x12\"\n\x07outcome\x18\x03 \x01(\x0e\x32\x11.baton.v1.Outcome\x12\x0f\n\x07\x61ttempt\x18\x04 \x01(\r\x12\r\n\x05\x65poch\x18\x05 \x01(\x04\x12\x11\n\trunner_id\x18\x06 \x01(\t\x12\r\n\x05\x63\x61use\x18\x07 \x01(\t\" \n\x0eRunsGetRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\x04\"-\n\x0fRunsGetResponse\x12\x1a\n\x03run\x18\x01 \x01(\x0b\x32\r.baton.v1.Run\"\x8d\x01\n\x0fRunsListRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\"\n\x07outcome\x18\x02 \x01(\x0e\x32\x11.baton.v1.Outcome\x12!\n\x05state\x18\x03 \x01(\x0e\x32\x12.baton.v1.RunState\x12\x11\n\tpage_size\x18\x04 \x01(\x05\x12\x12\n\npage_token\x18\x05 \x01(\t\"H\n\x10RunsListResponse\x12\x1b\n\x04runs\x18\x01 \x03(\x0b\x32\r.baton.v1.Run\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"1\n\x11RunsCancelRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\x04\x12\x0c\n\x04note\x18\x02 \x01(\t\"0\n\x12RunsCancelResponse\x12\x1a\n\x03run\x18\x01 \x01(\x0b\x32\r.baton.v1.Run\"\"\n\x10RunsRetryRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\x04\"/\n\x11RunsRetryResponse\x12\x1a\n\x03run\x18\x01 \x01(\x0b\x32\r.baton.v1.Run\"S\n\x15RunsCheckpointRequest\x12\x1d\n\x03run\x18\x01 \x01(\x0b\x32\x10.baton.v1.RunRef\x12\x0c\n\x04step\x18\x02 \x01(\t\x12\r\n\x05value\x18\x03 \x01(\x0c\"\x18\n\x16RunsCheckpointResponse\"{\n\x14RunsHeartbeatRequest\x12\x1d\n\x03run\x18\x01 \x01(\x0b\x32\x10.baton.v1.RunRef\x12\x15\n\x08progress\x18\x02 \x01(\x01H\x00\x88\x01\x01\x12\x14\n\x07message\x18\x03 \x01(\tH\x01\x88\x01\x01\x42\x0b\n\t_progressB\n\n\x08_message\"\x17\n\x15RunsHeartbeatResponse*z\n\x07RunKind\x12\x18\n\x14RUN_KIND_UNSPECIFIED\x10\x00\x12\x16\n\x12RUN_KIND_SINGLETON\x10\x01\x12\x15\n\x11RUN_KIND_SCHEDULE\x10\x02\x12\x14\n\x10RUN_KIND_TRIGGER\x10\x03\x12\x10\n\x0cRUN_KIND_JOB\x10\x04*~\n\x08RunState\x12\x19\n\x15RUN_STATE_UNSPECIFIED\x10\x00\x12\x14\n\x10RUN_STATE_QUEUED\x10\x01\x12\x15\n\x11RUN_STATE_RUNNING\x10\x02\x12\x15\n\x11RUN_STATE_WAITING\x10\x03\x12\x13\n\x0fRUN_STATE_ENDED\x10\x04*b\n\x07Outcome\x12\x17\n\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x15\n\x11OUTCOME_SUCCEEDED\x10\x01\x12\x12\n\x0eOUTCOME_FAILED\x10\x02\x12\x13\n\x0fOUTCOME_SKIPPED\x10\x03*\xdf\x01\n\nSkipReason\x12\x1b\n\x17SKIP_REASON_UNSPECIFIED\x10\x00\x12\x17\n\x13SKIP_REASON_MISFIRE\x10\x01\x12\x19\n\x15SKIP_REASON_COALESCED\x10\x02\x12\x17\n\x13SKIP_REASON_OVERLAP\x10\x03\x12\x16\n\x12SKIP_REASON_PAUSED\x10\x04\x12\x18\n\x14SKIP_REASON_OPERATOR\x10\x05\x12\x1c\n\x18SKIP_REASON_APP_DECLINED\x10\x06\x12\x17\n\x13SKIP_REASON_EXPIRED\x10\x07\x32\xa7\x03\n\x04Runs\x12:\n\x03Get\x12\x18.baton.v1.RunsGetRequest\x1a\x19.baton.v1.RunsGetResponse\x12=\n\x04List\x12\x19.baton.v1.RunsListRequest\x1a\x1a.baton.v1.RunsListResponse\x12\x43\n\x06\x43\x61ncel\x12\x1b.baton.v1.RunsCancelRequest\x1a\x1c.baton.v1.RunsCancelResponse\x12@\n\x05Retry\x12\x1a.baton.v1.RunsRetryRequest\x1a\x1b.baton.v1.RunsRetryResponse\x12O\n\nCheckpoint\x12\x1f.baton.v1.RunsCheckpointRequest\x1a .baton.v1.RunsCheckpointResponse\x12L\n\tHeartbeat\x12\x1e.baton.v1.RunsHeartbeatRequest\x1a\x1f.baton.v1.RunsHeartbeatResponseBC\n\x0c\x64\x65v.baton.v1P\x01Z1github.com/baton-sidecar/baton/clients/go/batonv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x13\x62\x61ton/v1/runs.proto\x12\x08\x62\x61ton.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"8\n\x06RunRef\x12\x0e\n\x06run_id\x18\x01 \x01(\x04\x12\x0f\n\x07\x61ttempt\x18\x02 \x01(\r\x12\r\n\x05\x65poch\x18\x03 \x01(\x04\")\n\nCheckpoint\x12\x0c\n\x04step\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x0c\"\x9d\x02\n\x11\x45xecutionMetadata\x12/\n\x0blast_run_at\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x33\n\x0flast_success_at\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\trun_count\x18\x03 \x01(\x04\x12\x12\n\nlast_error\x18\x04 \x01(\t\x12\x14\n\x0cmissed_count\x18\x05 \x01(\x04\x12\x33\n\x10\x61verage_duration\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x30\n\rlast_duration\x18\x07 \x01(\x0b\x32\x19.google.protobuf.Duration\"\xfb\x05\n\x03Run\x12\x0e\n\x06run_id\x18\x01 \x01(\x04\x12\x1f\n\x04kind\x18\x02 \x01(\x0e\x32\x11.baton.v1.RunKind\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\r\n\x05group\x18\x04 \x01(\t\x12\x30\n\x0cscheduled_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07\x61ttempt\x18\x06 \x01(\r\x12!\n\x05state\x18\x07 \x01(\x0e\x32\x12.baton.v1.RunState\x12\"\n\x07outcome\x18\x08 \x01(\x0e\x32\x11.baton.v1.Outcome\x12$\n\x06reason\x18\t \x01(\x0e\x32\x14.baton.v1.SkipReason\x12.\n\nstarted_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0b\x66inished_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05\x65rror\x18\x0c \x01(\t\x12\x10\n\x08progress\x18\r \x01(\x01\x12\x18\n\x10progress_message\x18\x0e \x01(\t\x12\r\n\x05\x65poch\x18\x0f \x01(\x04\x12\x11\n\trunner_id\x18\x10 \x01(\t\x12\x17\n\x0fidempotency_key\x18\x11 \x01(\t\x12#\n\x07history\x18\x12 \x03(\x0b\x32\x12.baton.v1.RunEvent\x12\x35\n\x11last_scheduled_at\x18\x13 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\ntick_count\x18\x14 \x01(\r\x12\x33\n\x0fnext_attempt_at\x18\x15 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x18\n\x10\x63\x61ncel_requested\x18\x16 \x01(\x08\x12\x0e\n\x06result\x18\x17 \x01(\x0c\x12.\n\ncreated_at\x18\x18 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12 \n\x05steps\x18( \x03(\x0b\x32\x11.baton.v1.RunStep\"e\n\x07RunStep\x12\x0c\n\x04step\x18\x01 \x01(\t\x12-\n\tstored_at\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07\x61ttempt\x18\x03 \x01(\r\x12\x0c\n\x04size\x18\x04 \x01(\r\"\xbb\x01\n\x08RunEvent\x12&\n\x02\x61t\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12!\n\x05state\x18\x02 \x01(\x0e\x32\x12.baton.v1.RunState\x12\"\n\x07outcome\x18\x03 \x01(\x0e\x32\x11.baton.v1.Outcome\x12\x0f\n\x07\x61ttempt\x18\x04 \x01(\r\x12\r\n\x05\x65poch\x18\x05 \x01(\x04\x12\x11\n\trunner_id\x18\x06 \x01(\t\x12\r\n\x05\x63\x61use\x18\x07 \x01(\t\" \n\x0eRunsGetRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\x04\"-\n\x0fRunsGetResponse\x12\x1a\n\x03run\x18\x01 \x01(\x0b\x32\r.baton.v1.Run\"\x84\x02\n\x0fRunsListRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\"\n\x07outcome\x18\x02 \x01(\x0e\x32\x11.baton.v1.Outcome\x12!\n\x05state\x18\x03 \x01(\x0e\x32\x12.baton.v1.RunState\x12\x11\n\tpage_size\x18\x04 \x01(\x05\x12\x12\n\npage_token\x18\x05 \x01(\t\x12\x1f\n\x04kind\x18\x06 \x01(\x0e\x32\x11.baton.v1.RunKind\x12)\n\x05since\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12)\n\x05until\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"H\n\x10RunsListResponse\x12\x1b\n\x04runs\x18\x01 \x03(\x0b\x32\r.baton.v1.Run\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"1\n\x11RunsCancelRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\x04\x12\x0c\n\x04note\x18\x02 \x01(\t\"0\n\x12RunsCancelResponse\x12\x1a\n\x03run\x18\x01 \x01(\x0b\x32\r.baton.v1.Run\"\"\n\x10RunsRetryRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\x04\"/\n\x11RunsRetryResponse\x12\x1a\n\x03run\x18\x01 \x01(\x0b\x32\r.baton.v1.Run\"S\n\x15RunsCheckpointRequest\x12\x1d\n\x03run\x18\x01 \x01(\x0b\x32\x10.baton.v1.RunRef\x12\x0c\n\x04step\x18\x02 \x01(\t\x12\r\n\x05value\x18\x03 \x01(\x0c\"\x18\n\x16RunsCheckpointResponse\"{\n\x14RunsHeartbeatRequest\x12\x1d\n\x03run\x18\x01 \x01(\x0b\x32\x10.baton.v1.RunRef\x12\x15\n\x08progress\x18\x02 \x01(\x01H\x00\x88\x01\x01\x12\x14\n\x07message\x18\x03 \x01(\tH\x01\x88\x01\x01\x42\x0b\n\t_progressB\n\n\x08_message\"\x17\n\x15RunsHeartbeatResponse\"K\n\x10RunsStatsRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12)\n\x06window\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\"\xd2\x01\n\x11RunsStatsResponse\x12)\n\x05since\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12)\n\x05until\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\ttruncated\x18\x03 \x01(\x08\x12(\n\x05names\x18\x04 \x03(\x0b\x32\x19.baton.v1.RunsStatsByName\x12*\n\x07\x62uckets\x18\x05 \x03(\x0b\x32\x19.baton.v1.RunsStatsBucket\"\xb4\x01\n\x0fRunsStatsByName\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x11\n\tsucceeded\x18\x02 \x01(\x04\x12\x0e\n\x06\x66\x61iled\x18\x03 \x01(\x04\x12\x0f\n\x07skipped\x18\x04 \x01(\x04\x12\x0c\n\x04live\x18\x05 \x01(\x04\x12\'\n\x08lateness\x18\x06 \x01(\x0b\x32\x15.baton.v1.Percentiles\x12(\n\tdurations\x18\x07 \x01(\x0b\x32\x15.baton.v1.Percentiles\"\xad\x01\n\x0bPercentiles\x12&\n\x03p50\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12&\n\x03p95\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12&\n\x03p99\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12&\n\x03max\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\"~\n\x0fRunsStatsBucket\x12)\n\x05start\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\tsucceeded\x18\x02 \x01(\x04\x12\x0e\n\x06\x66\x61iled\x18\x03 \x01(\x04\x12\x0f\n\x07skipped\x18\x04 \x01(\x04\x12\x0c\n\x04live\x18\x05 \x01(\x04*z\n\x07RunKind\x12\x18\n\x14RUN_KIND_UNSPECIFIED\x10\x00\x12\x16\n\x12RUN_KIND_SINGLETON\x10\x01\x12\x15\n\x11RUN_KIND_SCHEDULE\x10\x02\x12\x14\n\x10RUN_KIND_TRIGGER\x10\x03\x12\x10\n\x0cRUN_KIND_JOB\x10\x04*~\n\x08RunState\x12\x19\n\x15RUN_STATE_UNSPECIFIED\x10\x00\x12\x14\n\x10RUN_STATE_QUEUED\x10\x01\x12\x15\n\x11RUN_STATE_RUNNING\x10\x02\x12\x15\n\x11RUN_STATE_WAITING\x10\x03\x12\x13\n\x0fRUN_STATE_ENDED\x10\x04*b\n\x07Outcome\x12\x17\n\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x15\n\x11OUTCOME_SUCCEEDED\x10\x01\x12\x12\n\x0eOUTCOME_FAILED\x10\x02\x12\x13\n\x0fOUTCOME_SKIPPED\x10\x03*\xdf\x01\n\nSkipReason\x12\x1b\n\x17SKIP_REASON_UNSPECIFIED\x10\x00\x12\x17\n\x13SKIP_REASON_MISFIRE\x10\x01\x12\x19\n\x15SKIP_REASON_COALESCED\x10\x02\x12\x17\n\x13SKIP_REASON_OVERLAP\x10\x03\x12\x16\n\x12SKIP_REASON_PAUSED\x10\x04\x12\x18\n\x14SKIP_REASON_OPERATOR\x10\x05\x12\x1c\n\x18SKIP_REASON_APP_DECLINED\x10\x06\x12\x17\n\x13SKIP_REASON_EXPIRED\x10\x07\x32\xf8\x03\n\x04Runs\x12?\n\x03Get\x12\x18.baton.v1.RunsGetRequest\x1a\x19.baton.v1.RunsGetResponse\"\x03\x90\x02\x01\x12\x42\n\x04List\x12\x19.baton.v1.RunsListRequest\x1a\x1a.baton.v1.RunsListResponse\"\x03\x90\x02\x01\x12\x45\n\x05Stats\x12\x1a.baton.v1.RunsStatsRequest\x1a\x1b.baton.v1.RunsStatsResponse\"\x03\x90\x02\x01\x12\x43\n\x06\x43\x61ncel\x12\x1b.baton.v1.RunsCancelRequest\x1a\x1c.baton.v1.RunsCancelResponse\x12@\n\x05Retry\x12\x1a.baton.v1.RunsRetryRequest\x1a\x1b.baton.v1.RunsRetryResponse\x12O\n\nCheckpoint\x12\x1f.baton.v1.RunsCheckpointRequest\x1a .baton.v1.RunsCheckpointResponse\x12L\n\tHeartbeat\x12\x1e.baton.v1.RunsHeartbeatRequest\x1a\x1f.baton.v1.RunsHeartbeatResponseBC\n\x0c\x64\x65v.baton.v1P\x01Z1github.com/baton-sidecar/baton/clients/go/batonv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,14 +34,20 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'baton.v1.runs_pb2', _global
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\014dev.baton.v1P\001Z1github.com/baton-sidecar/baton/clients/go/batonv1'
-  _globals['_RUNKIND']._serialized_start=2155
-  _globals['_RUNKIND']._serialized_end=2277
-  _globals['_RUNSTATE']._serialized_start=2279
-  _globals['_RUNSTATE']._serialized_end=2405
-  _globals['_OUTCOME']._serialized_start=2407
-  _globals['_OUTCOME']._serialized_end=2505
-  _globals['_SKIPREASON']._serialized_start=2508
-  _globals['_SKIPREASON']._serialized_end=2731
+  _globals['_RUNS'].methods_by_name['Get']._loaded_options = None
+  _globals['_RUNS'].methods_by_name['Get']._serialized_options = b'\220\002\001'
+  _globals['_RUNS'].methods_by_name['List']._loaded_options = None
+  _globals['_RUNS'].methods_by_name['List']._serialized_options = b'\220\002\001'
+  _globals['_RUNS'].methods_by_name['Stats']._loaded_options = None
+  _globals['_RUNS'].methods_by_name['Stats']._serialized_options = b'\220\002\001'
+  _globals['_RUNKIND']._serialized_start=3188
+  _globals['_RUNKIND']._serialized_end=3310
+  _globals['_RUNSTATE']._serialized_start=3312
+  _globals['_RUNSTATE']._serialized_end=3438
+  _globals['_OUTCOME']._serialized_start=3440
+  _globals['_OUTCOME']._serialized_end=3538
+  _globals['_SKIPREASON']._serialized_start=3541
+  _globals['_SKIPREASON']._serialized_end=3764
   _globals['_RUNREF']._serialized_start=98
   _globals['_RUNREF']._serialized_end=154
   _globals['_CHECKPOINT']._serialized_start=156
@@ -49,33 +55,45 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_EXECUTIONMETADATA']._serialized_start=200
   _globals['_EXECUTIONMETADATA']._serialized_end=485
   _globals['_RUN']._serialized_start=488
-  _globals['_RUN']._serialized_end=1217
-  _globals['_RUNEVENT']._serialized_start=1220
-  _globals['_RUNEVENT']._serialized_end=1407
-  _globals['_RUNSGETREQUEST']._serialized_start=1409
-  _globals['_RUNSGETREQUEST']._serialized_end=1441
-  _globals['_RUNSGETRESPONSE']._serialized_start=1443
-  _globals['_RUNSGETRESPONSE']._serialized_end=1488
-  _globals['_RUNSLISTREQUEST']._serialized_start=1491
-  _globals['_RUNSLISTREQUEST']._serialized_end=1632
-  _globals['_RUNSLISTRESPONSE']._serialized_start=1634
-  _globals['_RUNSLISTRESPONSE']._serialized_end=1706
-  _globals['_RUNSCANCELREQUEST']._serialized_start=1708
-  _globals['_RUNSCANCELREQUEST']._serialized_end=1757
-  _globals['_RUNSCANCELRESPONSE']._serialized_start=1759
-  _globals['_RUNSCANCELRESPONSE']._serialized_end=1807
-  _globals['_RUNSRETRYREQUEST']._serialized_start=1809
-  _globals['_RUNSRETRYREQUEST']._serialized_end=1843
-  _globals['_RUNSRETRYRESPONSE']._serialized_start=1845
-  _globals['_RUNSRETRYRESPONSE']._serialized_end=1892
-  _globals['_RUNSCHECKPOINTREQUEST']._serialized_start=1894
-  _globals['_RUNSCHECKPOINTREQUEST']._serialized_end=1977
-  _globals['_RUNSCHECKPOINTRESPONSE']._serialized_start=1979
-  _globals['_RUNSCHECKPOINTRESPONSE']._serialized_end=2003
-  _globals['_RUNSHEARTBEATREQUEST']._serialized_start=2005
-  _globals['_RUNSHEARTBEATREQUEST']._serialized_end=2128
-  _globals['_RUNSHEARTBEATRESPONSE']._serialized_start=2130
-  _globals['_RUNSHEARTBEATRESPONSE']._serialized_end=2153
-  _globals['_RUNS']._serialized_start=2734
-  _globals['_RUNS']._serialized_end=3157
+  _globals['_RUN']._serialized_end=1251
+  _globals['_RUNSTEP']._serialized_start=1253
+  _globals['_RUNSTEP']._serialized_end=1354
+  _globals['_RUNEVENT']._serialized_start=1357
+  _globals['_RUNEVENT']._serialized_end=1544
+  _globals['_RUNSGETREQUEST']._serialized_start=1546
+  _globals['_RUNSGETREQUEST']._serialized_end=1578
+  _globals['_RUNSGETRESPONSE']._serialized_start=1580
+  _globals['_RUNSGETRESPONSE']._serialized_end=1625
+  _globals['_RUNSLISTREQUEST']._serialized_start=1628
+  _globals['_RUNSLISTREQUEST']._serialized_end=1888
+  _globals['_RUNSLISTRESPONSE']._serialized_start=1890
+  _globals['_RUNSLISTRESPONSE']._serialized_end=1962
+  _globals['_RUNSCANCELREQUEST']._serialized_start=1964
+  _globals['_RUNSCANCELREQUEST']._serialized_end=2013
+  _globals['_RUNSCANCELRESPONSE']._serialized_start=2015
+  _globals['_RUNSCANCELRESPONSE']._serialized_end=2063
+  _globals['_RUNSRETRYREQUEST']._serialized_start=2065
+  _globals['_RUNSRETRYREQUEST']._serialized_end=2099
+  _globals['_RUNSRETRYRESPONSE']._serialized_start=2101
+  _globals['_RUNSRETRYRESPONSE']._serialized_end=2148
+  _globals['_RUNSCHECKPOINTREQUEST']._serialized_start=2150
+  _globals['_RUNSCHECKPOINTREQUEST']._serialized_end=2233
+  _globals['_RUNSCHECKPOINTRESPONSE']._serialized_start=2235
+  _globals['_RUNSCHECKPOINTRESPONSE']._serialized_end=2259
+  _globals['_RUNSHEARTBEATREQUEST']._serialized_start=2261
+  _globals['_RUNSHEARTBEATREQUEST']._serialized_end=2384
+  _globals['_RUNSHEARTBEATRESPONSE']._serialized_start=2386
+  _globals['_RUNSHEARTBEATRESPONSE']._serialized_end=2409
+  _globals['_RUNSSTATSREQUEST']._serialized_start=2411
+  _globals['_RUNSSTATSREQUEST']._serialized_end=2486
+  _globals['_RUNSSTATSRESPONSE']._serialized_start=2489
+  _globals['_RUNSSTATSRESPONSE']._serialized_end=2699
+  _globals['_RUNSSTATSBYNAME']._serialized_start=2702
+  _globals['_RUNSSTATSBYNAME']._serialized_end=2882
+  _globals['_PERCENTILES']._serialized_start=2885
+  _globals['_PERCENTILES']._serialized_end=3058
+  _globals['_RUNSSTATSBUCKET']._serialized_start=3060
+  _globals['_RUNSSTATSBUCKET']._serialized_end=3186
+  _globals['_RUNS']._serialized_start=3767
+  _globals['_RUNS']._serialized_end=4271
 # @@protoc_insertion_point(module_scope)

@@ -104,7 +104,7 @@ class ExecutionMetadata(_message.Message):
     def __init__(self, last_run_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_success_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., run_count: _Optional[int] = ..., last_error: _Optional[str] = ..., missed_count: _Optional[int] = ..., average_duration: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., last_duration: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
 
 class Run(_message.Message):
-    __slots__ = ("run_id", "kind", "name", "group", "scheduled_at", "attempt", "state", "outcome", "reason", "started_at", "finished_at", "error", "progress", "progress_message", "epoch", "runner_id", "idempotency_key", "history", "last_scheduled_at", "tick_count", "next_attempt_at", "cancel_requested", "result", "created_at")
+    __slots__ = ("run_id", "kind", "name", "group", "scheduled_at", "attempt", "state", "outcome", "reason", "started_at", "finished_at", "error", "progress", "progress_message", "epoch", "runner_id", "idempotency_key", "history", "last_scheduled_at", "tick_count", "next_attempt_at", "cancel_requested", "result", "created_at", "steps")
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
@@ -129,6 +129,7 @@ class Run(_message.Message):
     CANCEL_REQUESTED_FIELD_NUMBER: _ClassVar[int]
     RESULT_FIELD_NUMBER: _ClassVar[int]
     CREATED_AT_FIELD_NUMBER: _ClassVar[int]
+    STEPS_FIELD_NUMBER: _ClassVar[int]
     run_id: int
     kind: RunKind
     name: str
@@ -153,7 +154,20 @@ class Run(_message.Message):
     cancel_requested: bool
     result: bytes
     created_at: _timestamp_pb2.Timestamp
-    def __init__(self, run_id: _Optional[int] = ..., kind: _Optional[_Union[RunKind, str]] = ..., name: _Optional[str] = ..., group: _Optional[str] = ..., scheduled_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., attempt: _Optional[int] = ..., state: _Optional[_Union[RunState, str]] = ..., outcome: _Optional[_Union[Outcome, str]] = ..., reason: _Optional[_Union[SkipReason, str]] = ..., started_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., finished_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., error: _Optional[str] = ..., progress: _Optional[float] = ..., progress_message: _Optional[str] = ..., epoch: _Optional[int] = ..., runner_id: _Optional[str] = ..., idempotency_key: _Optional[str] = ..., history: _Optional[_Iterable[_Union[RunEvent, _Mapping]]] = ..., last_scheduled_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., tick_count: _Optional[int] = ..., next_attempt_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., cancel_requested: bool = ..., result: _Optional[bytes] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    steps: _containers.RepeatedCompositeFieldContainer[RunStep]
+    def __init__(self, run_id: _Optional[int] = ..., kind: _Optional[_Union[RunKind, str]] = ..., name: _Optional[str] = ..., group: _Optional[str] = ..., scheduled_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., attempt: _Optional[int] = ..., state: _Optional[_Union[RunState, str]] = ..., outcome: _Optional[_Union[Outcome, str]] = ..., reason: _Optional[_Union[SkipReason, str]] = ..., started_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., finished_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., error: _Optional[str] = ..., progress: _Optional[float] = ..., progress_message: _Optional[str] = ..., epoch: _Optional[int] = ..., runner_id: _Optional[str] = ..., idempotency_key: _Optional[str] = ..., history: _Optional[_Iterable[_Union[RunEvent, _Mapping]]] = ..., last_scheduled_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., tick_count: _Optional[int] = ..., next_attempt_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., cancel_requested: bool = ..., result: _Optional[bytes] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., steps: _Optional[_Iterable[_Union[RunStep, _Mapping]]] = ...) -> None: ...
+
+class RunStep(_message.Message):
+    __slots__ = ("step", "stored_at", "attempt", "size")
+    STEP_FIELD_NUMBER: _ClassVar[int]
+    STORED_AT_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPT_FIELD_NUMBER: _ClassVar[int]
+    SIZE_FIELD_NUMBER: _ClassVar[int]
+    step: str
+    stored_at: _timestamp_pb2.Timestamp
+    attempt: int
+    size: int
+    def __init__(self, step: _Optional[str] = ..., stored_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., attempt: _Optional[int] = ..., size: _Optional[int] = ...) -> None: ...
 
 class RunEvent(_message.Message):
     __slots__ = ("at", "state", "outcome", "attempt", "epoch", "runner_id", "cause")
@@ -186,18 +200,24 @@ class RunsGetResponse(_message.Message):
     def __init__(self, run: _Optional[_Union[Run, _Mapping]] = ...) -> None: ...
 
 class RunsListRequest(_message.Message):
-    __slots__ = ("name", "outcome", "state", "page_size", "page_token")
+    __slots__ = ("name", "outcome", "state", "page_size", "page_token", "kind", "since", "until")
     NAME_FIELD_NUMBER: _ClassVar[int]
     OUTCOME_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
     PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    SINCE_FIELD_NUMBER: _ClassVar[int]
+    UNTIL_FIELD_NUMBER: _ClassVar[int]
     name: str
     outcome: Outcome
     state: RunState
     page_size: int
     page_token: str
-    def __init__(self, name: _Optional[str] = ..., outcome: _Optional[_Union[Outcome, str]] = ..., state: _Optional[_Union[RunState, str]] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+    kind: RunKind
+    since: _timestamp_pb2.Timestamp
+    until: _timestamp_pb2.Timestamp
+    def __init__(self, name: _Optional[str] = ..., outcome: _Optional[_Union[Outcome, str]] = ..., state: _Optional[_Union[RunState, str]] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., kind: _Optional[_Union[RunKind, str]] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class RunsListResponse(_message.Message):
     __slots__ = ("runs", "next_page_token")
@@ -260,3 +280,69 @@ class RunsHeartbeatRequest(_message.Message):
 class RunsHeartbeatResponse(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
+
+class RunsStatsRequest(_message.Message):
+    __slots__ = ("name", "window")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    WINDOW_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    window: _duration_pb2.Duration
+    def __init__(self, name: _Optional[str] = ..., window: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+
+class RunsStatsResponse(_message.Message):
+    __slots__ = ("since", "until", "truncated", "names", "buckets")
+    SINCE_FIELD_NUMBER: _ClassVar[int]
+    UNTIL_FIELD_NUMBER: _ClassVar[int]
+    TRUNCATED_FIELD_NUMBER: _ClassVar[int]
+    NAMES_FIELD_NUMBER: _ClassVar[int]
+    BUCKETS_FIELD_NUMBER: _ClassVar[int]
+    since: _timestamp_pb2.Timestamp
+    until: _timestamp_pb2.Timestamp
+    truncated: bool
+    names: _containers.RepeatedCompositeFieldContainer[RunsStatsByName]
+    buckets: _containers.RepeatedCompositeFieldContainer[RunsStatsBucket]
+    def __init__(self, since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., truncated: bool = ..., names: _Optional[_Iterable[_Union[RunsStatsByName, _Mapping]]] = ..., buckets: _Optional[_Iterable[_Union[RunsStatsBucket, _Mapping]]] = ...) -> None: ...
+
+class RunsStatsByName(_message.Message):
+    __slots__ = ("name", "succeeded", "failed", "skipped", "live", "lateness", "durations")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    SUCCEEDED_FIELD_NUMBER: _ClassVar[int]
+    FAILED_FIELD_NUMBER: _ClassVar[int]
+    SKIPPED_FIELD_NUMBER: _ClassVar[int]
+    LIVE_FIELD_NUMBER: _ClassVar[int]
+    LATENESS_FIELD_NUMBER: _ClassVar[int]
+    DURATIONS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    succeeded: int
+    failed: int
+    skipped: int
+    live: int
+    lateness: Percentiles
+    durations: Percentiles
+    def __init__(self, name: _Optional[str] = ..., succeeded: _Optional[int] = ..., failed: _Optional[int] = ..., skipped: _Optional[int] = ..., live: _Optional[int] = ..., lateness: _Optional[_Union[Percentiles, _Mapping]] = ..., durations: _Optional[_Union[Percentiles, _Mapping]] = ...) -> None: ...
+
+class Percentiles(_message.Message):
+    __slots__ = ("p50", "p95", "p99", "max")
+    P50_FIELD_NUMBER: _ClassVar[int]
+    P95_FIELD_NUMBER: _ClassVar[int]
+    P99_FIELD_NUMBER: _ClassVar[int]
+    MAX_FIELD_NUMBER: _ClassVar[int]
+    p50: _duration_pb2.Duration
+    p95: _duration_pb2.Duration
+    p99: _duration_pb2.Duration
+    max: _duration_pb2.Duration
+    def __init__(self, p50: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., p95: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., p99: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., max: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+
+class RunsStatsBucket(_message.Message):
+    __slots__ = ("start", "succeeded", "failed", "skipped", "live")
+    START_FIELD_NUMBER: _ClassVar[int]
+    SUCCEEDED_FIELD_NUMBER: _ClassVar[int]
+    FAILED_FIELD_NUMBER: _ClassVar[int]
+    SKIPPED_FIELD_NUMBER: _ClassVar[int]
+    LIVE_FIELD_NUMBER: _ClassVar[int]
+    start: _timestamp_pb2.Timestamp
+    succeeded: int
+    failed: int
+    skipped: int
+    live: int
+    def __init__(self, start: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., succeeded: _Optional[int] = ..., failed: _Optional[int] = ..., skipped: _Optional[int] = ..., live: _Optional[int] = ...) -> None: ...

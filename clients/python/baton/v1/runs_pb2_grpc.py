@@ -48,6 +48,11 @@ class RunsStub(object):
                 request_serializer=baton_dot_v1_dot_runs__pb2.RunsListRequest.SerializeToString,
                 response_deserializer=baton_dot_v1_dot_runs__pb2.RunsListResponse.FromString,
                 _registered_method=True)
+        self.Stats = channel.unary_unary(
+                '/baton.v1.Runs/Stats',
+                request_serializer=baton_dot_v1_dot_runs__pb2.RunsStatsRequest.SerializeToString,
+                response_deserializer=baton_dot_v1_dot_runs__pb2.RunsStatsResponse.FromString,
+                _registered_method=True)
         self.Cancel = channel.unary_unary(
                 '/baton.v1.Runs/Cancel',
                 request_serializer=baton_dot_v1_dot_runs__pb2.RunsCancelRequest.SerializeToString,
@@ -86,6 +91,13 @@ class RunsServicer(object):
 
     def List(self, request, context):
         """Returns runs, newest first, without `history` and `result`.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Stats(self, request, context):
+        """Returns statistics of the runs of a window: counts, lateness and duration, by name and over time.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -139,6 +151,11 @@ def add_RunsServicer_to_server(servicer, server):
                     servicer.List,
                     request_deserializer=baton_dot_v1_dot_runs__pb2.RunsListRequest.FromString,
                     response_serializer=baton_dot_v1_dot_runs__pb2.RunsListResponse.SerializeToString,
+            ),
+            'Stats': grpc.unary_unary_rpc_method_handler(
+                    servicer.Stats,
+                    request_deserializer=baton_dot_v1_dot_runs__pb2.RunsStatsRequest.FromString,
+                    response_serializer=baton_dot_v1_dot_runs__pb2.RunsStatsResponse.SerializeToString,
             ),
             'Cancel': grpc.unary_unary_rpc_method_handler(
                     servicer.Cancel,
@@ -219,6 +236,33 @@ class Runs(object):
             '/baton.v1.Runs/List',
             baton_dot_v1_dot_runs__pb2.RunsListRequest.SerializeToString,
             baton_dot_v1_dot_runs__pb2.RunsListResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Stats(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/baton.v1.Runs/Stats',
+            baton_dot_v1_dot_runs__pb2.RunsStatsRequest.SerializeToString,
+            baton_dot_v1_dot_runs__pb2.RunsStatsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -10,6 +10,7 @@ class RunsStub:
     def __init__(self, channel: grpc.aio.Channel) -> None: ...
     Get: grpc.aio.UnaryUnaryMultiCallable[pb.RunsGetRequest, pb.RunsGetResponse]
     List: grpc.aio.UnaryUnaryMultiCallable[pb.RunsListRequest, pb.RunsListResponse]
+    Stats: grpc.aio.UnaryUnaryMultiCallable[pb.RunsStatsRequest, pb.RunsStatsResponse]
     Cancel: grpc.aio.UnaryUnaryMultiCallable[pb.RunsCancelRequest, pb.RunsCancelResponse]
     Retry: grpc.aio.UnaryUnaryMultiCallable[pb.RunsRetryRequest, pb.RunsRetryResponse]
     Checkpoint: grpc.aio.UnaryUnaryMultiCallable[pb.RunsCheckpointRequest, pb.RunsCheckpointResponse]
@@ -26,6 +27,11 @@ class RunsServicer:
         request: pb.RunsListRequest,
         context: grpc.aio.ServicerContext[pb.RunsListRequest, pb.RunsListResponse],
     ) -> Awaitable[pb.RunsListResponse]: ...
+    def Stats(
+        self,
+        request: pb.RunsStatsRequest,
+        context: grpc.aio.ServicerContext[pb.RunsStatsRequest, pb.RunsStatsResponse],
+    ) -> Awaitable[pb.RunsStatsResponse]: ...
     def Cancel(
         self,
         request: pb.RunsCancelRequest,

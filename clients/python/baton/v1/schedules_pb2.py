@@ -28,7 +28,7 @@ from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18\x62\x61ton/v1/schedules.proto\x12\x08\x62\x61ton.v1\x1a\x13\x62\x61ton/v1/runs.proto\x1a\x14\x62\x61ton/v1/state.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"s\n\x0bRetryPolicy\x12\x10\n\x08\x61ttempts\x18\x01 \x01(\r\x12*\n\x07initial\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12&\n\x03max\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\"\xe1\x08\n\x08Schedule\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05group\x18\x02 \x01(\t\x12\x0e\n\x04\x63ron\x18\x03 \x01(\tH\x00\x12*\n\x05\x65very\x18\x04 \x01(\x0b\x32\x19.google.protobuf.DurationH\x00\x12(\n\x02\x61t\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x12\x10\n\x08timezone\x18\x06 \x01(\t\x12\x14\n\x07\x65nabled\x18\x07 \x01(\x08H\x01\x88\x01\x01\x12\x0f\n\x07payload\x18\x08 \x01(\x0c\x12\x14\n\x0c\x63ontent_type\x18\t \x01(\t\x12,\n\x08start_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12*\n\x06\x65nd_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x34\n\x11\x65xpected_interval\x18\x0c \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x35\n\x12skip_if_older_than\x18\r \x01(\x0b\x32\x19.google.protobuf.Duration\x12#\n\x08\x63\x61tch_up\x18\x0e \x01(\x0e\x32\x11.baton.v1.CatchUp\x12\x14\n\x0c\x63\x61tch_up_max\x18\x0f \x01(\r\x12\"\n\x07overlap\x18\x10 \x01(\x0e\x32\x11.baton.v1.Overlap\x12$\n\x05retry\x18\x11 \x01(\x0b\x32\x15.baton.v1.RetryPolicy\x12*\n\x07timeout\x18\x12 \x01(\x0b\x32\x19.google.protobuf.Duration\x12)\n\x06jitter\x18\x13 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x10\n\x08ping_url\x18\x14 \x01(\t\x12$\n\x05state\x18\x15 \x01(\x0b\x32\x15.baton.v1.StatePolicy\x12\x0e\n\x06paused\x18\x16 \x01(\x08\x12\x12\n\npause_note\x18\x17 \x01(\t\x12(\n\x06source\x18\x18 \x01(\x0e\x32\x18.baton.v1.ScheduleSource\x12/\n\x0bnext_run_at\x18\x19 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0blast_run_at\x18\x1a \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\ncreated_at\x18\x1b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nupdated_at\x18\x1c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nretired_at\x18\x1d \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12-\n\x08metadata\x18\x1e \x01(\x0b\x32\x1b.baton.v1.ExecutionMetadata\x12\r\n\x05stale\x18\x1f \x01(\x08\x12\x14\n\x0cstale_reason\x18  \x01(\tB\x08\n\x06timingB\n\n\x08_enabled\">\n\x16SchedulesCreateRequest\x12$\n\x08schedule\x18\x01 \x01(\x0b\x32\x12.baton.v1.Schedule\"?\n\x17SchedulesCreateResponse\x12$\n\x08schedule\x18\x01 \x01(\x0b\x32\x12.baton.v1.Schedule\"#\n\x13SchedulesGetRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"<\n\x14SchedulesGetResponse\x12$\n\x08schedule\x18\x01 \x01(\x0b\x32\x12.baton.v1.Schedule\"V\n\x14SchedulesListRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x17\n\x0finclude_retired\x18\x03 \x01(\x08\"W\n\x15SchedulesListResponse\x12%\n\tschedules\x18\x01 \x03(\x0b\x32\x12.baton.v1.Schedule\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\">\n\x16SchedulesUpdateRequest\x12$\n\x08schedule\x18\x01 \x01(\x0b\x32\x12.baton.v1.Schedule\"?\n\x17SchedulesUpdateResponse\x12$\n\x08schedule\x18\x01 \x01(\x0b\x32\x12.baton.v1.Schedule\"&\n\x16SchedulesDeleteRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x19\n\x17SchedulesDeleteResponse\"3\n\x15SchedulesPauseRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04note\x18\x02 \x01(\t\">\n\x16SchedulesPauseResponse\x12$\n\x08schedule\x18\x01 \x01(\x0b\x32\x12.baton.v1.Schedule\"&\n\x16SchedulesResumeRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"?\n\x17SchedulesResumeResponse\x12$\n\x08schedule\x18\x01 \x01(\x0b\x32\x12.baton.v1.Schedule\"]\n\x17SchedulesTriggerRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x14\n\x07payload\x18\x02 \x01(\x0cH\x00\x88\x01\x01\x12\x12\n\nrequest_id\x18\x03 \x01(\tB\n\n\x08_payload\"*\n\x18SchedulesTriggerResponse\x12\x0e\n\x06run_id\x18\x01 \x01(\x04\"\x80\x01\n\x18SchedulesBackfillRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12+\n\x07\x66rom_at\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12)\n\x05to_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\",\n\x19SchedulesBackfillResponse\x12\x0f\n\x07run_ids\x18\x01 \x03(\x04\"\x91\x01\n\x17SchedulesPreviewRequest\x12\x0e\n\x04name\x18\x01 \x01(\tH\x00\x12&\n\x08schedule\x18\x02 \x01(\x0b\x32\x12.baton.v1.ScheduleH\x00\x12\t\n\x01n\x18\x03 \x01(\r\x12)\n\x05\x61\x66ter\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x08\n\x06target\"E\n\x18SchedulesPreviewResponse\x12)\n\x05ticks\x18\x01 \x03(\x0b\x32\x1a.google.protobuf.Timestamp*]\n\x07\x43\x61tchUp\x12\x18\n\x14\x43\x41TCH_UP_UNSPECIFIED\x10\x00\x12\x13\n\x0f\x43\x41TCH_UP_LATEST\x10\x01\x12\x10\n\x0c\x43\x41TCH_UP_ALL\x10\x02\x12\x11\n\rCATCH_UP_NONE\x10\x03*o\n\x07Overlap\x12\x17\n\x13OVERLAP_UNSPECIFIED\x10\x00\x12\x11\n\rOVERLAP_ALLOW\x10\x01\x12\x10\n\x0cOVERLAP_SKIP\x10\x02\x12\x11\n\rOVERLAP_QUEUE\x10\x03\x12\x13\n\x0fOVERLAP_REPLACE\x10\x04*\x80\x01\n\x0eScheduleSource\x12\x1f\n\x1bSCHEDULE_SOURCE_UNSPECIFIED\x10\x00\x12\x1a\n\x16SCHEDULE_SOURCE_CONFIG\x10\x01\x12\x17\n\x13SCHEDULE_SOURCE_API\x10\x02\x12\x18\n\x14SCHEDULE_SOURCE_CODE\x10\x03\x32\x9b\x06\n\tSchedules\x12M\n\x06\x43reate\x12 .baton.v1.SchedulesCreateRequest\x1a!.baton.v1.SchedulesCreateResponse\x12\x44\n\x03Get\x12\x1d.baton.v1.SchedulesGetRequest\x1a\x1e.baton.v1.SchedulesGetResponse\x12G\n\x04List\x12\x1e.baton.v1.SchedulesListRequest\x1a\x1f.baton.v1.SchedulesListResponse\x12M\n\x06Update\x12 .baton.v1.SchedulesUpdateRequest\x1a!.baton.v1.SchedulesUpdateResponse\x12M\n\x06\x44\x65lete\x12 .baton.v1.SchedulesDeleteRequest\x1a!.baton.v1.SchedulesDeleteResponse\x12J\n\x05Pause\x12\x1f.baton.v1.SchedulesPauseRequest\x1a .baton.v1.SchedulesPauseResponse\x12M\n\x06Resume\x12 .baton.v1.SchedulesResumeRequest\x1a!.baton.v1.SchedulesResumeResponse\x12P\n\x07Trigger\x12!.baton.v1.SchedulesTriggerRequest\x1a\".baton.v1.SchedulesTriggerResponse\x12S\n\x08\x42\x61\x63kfill\x12\".baton.v1.SchedulesBackfillRequest\x1a#.baton.v1.SchedulesBackfillResponse\x12P\n\x07Preview\x12!.baton.v1.SchedulesPreviewRequest\x1a\".baton.v1.SchedulesPreviewResponseBC\n\x0c\x64\x65v.baton.v1P\x01Z1github.com/baton-sidecar/baton/clients/go/batonv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18\x62\x61ton/v1/schedules.proto\x12\x08\x62\x61ton.v1\x1a\x13\x62\x61ton/v1/runs.proto\x1a\x14\x62\x61ton/v1/state.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"s\n\x0bRetryPolicy\x12\x10\n\x08\x61ttempts\x18\x01 \x01(\r\x12*\n\x07initial\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12&\n\x03max\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\"\xe1\x08\n\x08Schedule\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05group\x18\x02 \x01(\t\x12\x0e\n\x04\x63ron\x18\x03 \x01(\tH\x00\x12*\n\x05\x65very\x18\x04 \x01(\x0b\x32\x19.google.protobuf.DurationH\x00\x12(\n\x02\x61t\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x12\x10\n\x08timezone\x18\x06 \x01(\t\x12\x14\n\x07\x65nabled\x18\x07 \x01(\x08H\x01\x88\x01\x01\x12\x0f\n\x07payload\x18\x08 \x01(\x0c\x12\x14\n\x0c\x63ontent_type\x18\t \x01(\t\x12,\n\x08start_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12*\n\x06\x65nd_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x34\n\x11\x65xpected_interval\x18\x0c \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x35\n\x12skip_if_older_than\x18\r \x01(\x0b\x32\x19.google.protobuf.Duration\x12#\n\x08\x63\x61tch_up\x18\x0e \x01(\x0e\x32\x11.baton.v1.CatchUp\x12\x14\n\x0c\x63\x61tch_up_max\x18\x0f \x01(\r\x12\"\n\x07overlap\x18\x10 \x01(\x0e\x32\x11.baton.v1.Overlap\x12$\n\x05retry\x18\x11 \x01(\x0b\x32\x15.baton.v1.RetryPolicy\x12*\n\x07timeout\x18\x12 \x01(\x0b\x32\x19.google.protobuf.Duration\x12)\n\x06jitter\x18\x13 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x10\n\x08ping_url\x18\x14 \x01(\t\x12$\n\x05state\x18\x15 \x01(\x0b\x32\x15.baton.v1.StatePolicy\x12\x0e\n\x06paused\x18\x16 \x01(\x08\x12\x12\n\npause_note\x18\x17 \x01(\t\x12(\n\x06source\x18\x18 \x01(\x0e\x32\x18.baton.v1.ScheduleSource\x12/\n\x0bnext_run_at\x18\x19 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0blast_run_at\x18\x1a \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\ncreated_at\x18\x1b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nupdated_at\x18\x1c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nretired_at\x18\x1d \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12-\n\x08metadata\x18\x1e \x01(\x0b\x32\x1b.baton.v1.ExecutionMetadata\x12\r\n\x05stale\x18\x1f \x01(\x08\x12\x14\n\x0cstale_reason\x18  \x01(\tB\x08\n\x06timingB\n\n\x08_enabled\">\n\x16SchedulesCreateRequest\x12$\n\x08schedule\x18\x01 \x01(\x0b\x32\x12.baton.v1.Schedule\"?\n\x17SchedulesCreateResponse\x12$\n\x08schedule\x18\x01 \x01(\x0b\x32\x12.baton.v1.Schedule\"#\n\x13SchedulesGetRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"<\n\x14SchedulesGetResponse\x12$\n\x08schedule\x18\x01 \x01(\x0b\x32\x12.baton.v1.Schedule\"\x8b\x01\n\x14SchedulesListRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x17\n\x0finclude_retired\x18\x03 \x01(\x08\x12\x13\n\x0bname_prefix\x18\x04 \x01(\t\x12\x13\n\x06paused\x18\x05 \x01(\x08H\x00\x88\x01\x01\x42\t\n\x07_paused\"W\n\x15SchedulesListResponse\x12%\n\tschedules\x18\x01 \x03(\x0b\x32\x12.baton.v1.Schedule\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\">\n\x16SchedulesUpdateRequest\x12$\n\x08schedule\x18\x01 \x01(\x0b\x32\x12.baton.v1.Schedule\"?\n\x17SchedulesUpdateResponse\x12$\n\x08schedule\x18\x01 \x01(\x0b\x32\x12.baton.v1.Schedule\"&\n\x16SchedulesDeleteRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x19\n\x17SchedulesDeleteResponse\"3\n\x15SchedulesPauseRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04note\x18\x02 \x01(\t\">\n\x16SchedulesPauseResponse\x12$\n\x08schedule\x18\x01 \x01(\x0b\x32\x12.baton.v1.Schedule\"&\n\x16SchedulesResumeRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"?\n\x17SchedulesResumeResponse\x12$\n\x08schedule\x18\x01 \x01(\x0b\x32\x12.baton.v1.Schedule\"]\n\x17SchedulesTriggerRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x14\n\x07payload\x18\x02 \x01(\x0cH\x00\x88\x01\x01\x12\x12\n\nrequest_id\x18\x03 \x01(\tB\n\n\x08_payload\"*\n\x18SchedulesTriggerResponse\x12\x0e\n\x06run_id\x18\x01 \x01(\x04\"\x80\x01\n\x18SchedulesBackfillRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12+\n\x07\x66rom_at\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12)\n\x05to_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\",\n\x19SchedulesBackfillResponse\x12\x0f\n\x07run_ids\x18\x01 \x03(\x04\"\x91\x01\n\x17SchedulesPreviewRequest\x12\x0e\n\x04name\x18\x01 \x01(\tH\x00\x12&\n\x08schedule\x18\x02 \x01(\x0b\x32\x12.baton.v1.ScheduleH\x00\x12\t\n\x01n\x18\x03 \x01(\r\x12)\n\x05\x61\x66ter\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x08\n\x06target\"E\n\x18SchedulesPreviewResponse\x12)\n\x05ticks\x18\x01 \x03(\x0b\x32\x1a.google.protobuf.Timestamp*]\n\x07\x43\x61tchUp\x12\x18\n\x14\x43\x41TCH_UP_UNSPECIFIED\x10\x00\x12\x13\n\x0f\x43\x41TCH_UP_LATEST\x10\x01\x12\x10\n\x0c\x43\x41TCH_UP_ALL\x10\x02\x12\x11\n\rCATCH_UP_NONE\x10\x03*o\n\x07Overlap\x12\x17\n\x13OVERLAP_UNSPECIFIED\x10\x00\x12\x11\n\rOVERLAP_ALLOW\x10\x01\x12\x10\n\x0cOVERLAP_SKIP\x10\x02\x12\x11\n\rOVERLAP_QUEUE\x10\x03\x12\x13\n\x0fOVERLAP_REPLACE\x10\x04*\x80\x01\n\x0eScheduleSource\x12\x1f\n\x1bSCHEDULE_SOURCE_UNSPECIFIED\x10\x00\x12\x1a\n\x16SCHEDULE_SOURCE_CONFIG\x10\x01\x12\x17\n\x13SCHEDULE_SOURCE_API\x10\x02\x12\x18\n\x14SCHEDULE_SOURCE_CODE\x10\x03\x32\xaa\x06\n\tSchedules\x12M\n\x06\x43reate\x12 .baton.v1.SchedulesCreateRequest\x1a!.baton.v1.SchedulesCreateResponse\x12I\n\x03Get\x12\x1d.baton.v1.SchedulesGetRequest\x1a\x1e.baton.v1.SchedulesGetResponse\"\x03\x90\x02\x01\x12L\n\x04List\x12\x1e.baton.v1.SchedulesListRequest\x1a\x1f.baton.v1.SchedulesListResponse\"\x03\x90\x02\x01\x12M\n\x06Update\x12 .baton.v1.SchedulesUpdateRequest\x1a!.baton.v1.SchedulesUpdateResponse\x12M\n\x06\x44\x65lete\x12 .baton.v1.SchedulesDeleteRequest\x1a!.baton.v1.SchedulesDeleteResponse\x12J\n\x05Pause\x12\x1f.baton.v1.SchedulesPauseRequest\x1a .baton.v1.SchedulesPauseResponse\x12M\n\x06Resume\x12 .baton.v1.SchedulesResumeRequest\x1a!.baton.v1.SchedulesResumeResponse\x12P\n\x07Trigger\x12!.baton.v1.SchedulesTriggerRequest\x1a\".baton.v1.SchedulesTriggerResponse\x12S\n\x08\x42\x61\x63kfill\x12\".baton.v1.SchedulesBackfillRequest\x1a#.baton.v1.SchedulesBackfillResponse\x12U\n\x07Preview\x12!.baton.v1.SchedulesPreviewRequest\x1a\".baton.v1.SchedulesPreviewResponse\"\x03\x90\x02\x01\x42\x43\n\x0c\x64\x65v.baton.v1P\x01Z1github.com/baton-sidecar/baton/clients/go/batonv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,12 +36,18 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'baton.v1.schedules_pb2', _g
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\014dev.baton.v1P\001Z1github.com/baton-sidecar/baton/clients/go/batonv1'
-  _globals['_CATCHUP']._serialized_start=2745
-  _globals['_CATCHUP']._serialized_end=2838
-  _globals['_OVERLAP']._serialized_start=2840
-  _globals['_OVERLAP']._serialized_end=2951
-  _globals['_SCHEDULESOURCE']._serialized_start=2954
-  _globals['_SCHEDULESOURCE']._serialized_end=3082
+  _globals['_SCHEDULES'].methods_by_name['Get']._loaded_options = None
+  _globals['_SCHEDULES'].methods_by_name['Get']._serialized_options = b'\220\002\001'
+  _globals['_SCHEDULES'].methods_by_name['List']._loaded_options = None
+  _globals['_SCHEDULES'].methods_by_name['List']._serialized_options = b'\220\002\001'
+  _globals['_SCHEDULES'].methods_by_name['Preview']._loaded_options = None
+  _globals['_SCHEDULES'].methods_by_name['Preview']._serialized_options = b'\220\002\001'
+  _globals['_CATCHUP']._serialized_start=2799
+  _globals['_CATCHUP']._serialized_end=2892
+  _globals['_OVERLAP']._serialized_start=2894
+  _globals['_OVERLAP']._serialized_end=3005
+  _globals['_SCHEDULESOURCE']._serialized_start=3008
+  _globals['_SCHEDULESOURCE']._serialized_end=3136
   _globals['_RETRYPOLICY']._serialized_start=146
   _globals['_RETRYPOLICY']._serialized_end=261
   _globals['_SCHEDULE']._serialized_start=264
@@ -54,38 +60,38 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SCHEDULESGETREQUEST']._serialized_end=1551
   _globals['_SCHEDULESGETRESPONSE']._serialized_start=1553
   _globals['_SCHEDULESGETRESPONSE']._serialized_end=1613
-  _globals['_SCHEDULESLISTREQUEST']._serialized_start=1615
-  _globals['_SCHEDULESLISTREQUEST']._serialized_end=1701
-  _globals['_SCHEDULESLISTRESPONSE']._serialized_start=1703
-  _globals['_SCHEDULESLISTRESPONSE']._serialized_end=1790
-  _globals['_SCHEDULESUPDATEREQUEST']._serialized_start=1792
-  _globals['_SCHEDULESUPDATEREQUEST']._serialized_end=1854
-  _globals['_SCHEDULESUPDATERESPONSE']._serialized_start=1856
-  _globals['_SCHEDULESUPDATERESPONSE']._serialized_end=1919
-  _globals['_SCHEDULESDELETEREQUEST']._serialized_start=1921
-  _globals['_SCHEDULESDELETEREQUEST']._serialized_end=1959
-  _globals['_SCHEDULESDELETERESPONSE']._serialized_start=1961
-  _globals['_SCHEDULESDELETERESPONSE']._serialized_end=1986
-  _globals['_SCHEDULESPAUSEREQUEST']._serialized_start=1988
-  _globals['_SCHEDULESPAUSEREQUEST']._serialized_end=2039
-  _globals['_SCHEDULESPAUSERESPONSE']._serialized_start=2041
-  _globals['_SCHEDULESPAUSERESPONSE']._serialized_end=2103
-  _globals['_SCHEDULESRESUMEREQUEST']._serialized_start=2105
-  _globals['_SCHEDULESRESUMEREQUEST']._serialized_end=2143
-  _globals['_SCHEDULESRESUMERESPONSE']._serialized_start=2145
-  _globals['_SCHEDULESRESUMERESPONSE']._serialized_end=2208
-  _globals['_SCHEDULESTRIGGERREQUEST']._serialized_start=2210
-  _globals['_SCHEDULESTRIGGERREQUEST']._serialized_end=2303
-  _globals['_SCHEDULESTRIGGERRESPONSE']._serialized_start=2305
-  _globals['_SCHEDULESTRIGGERRESPONSE']._serialized_end=2347
-  _globals['_SCHEDULESBACKFILLREQUEST']._serialized_start=2350
-  _globals['_SCHEDULESBACKFILLREQUEST']._serialized_end=2478
-  _globals['_SCHEDULESBACKFILLRESPONSE']._serialized_start=2480
-  _globals['_SCHEDULESBACKFILLRESPONSE']._serialized_end=2524
-  _globals['_SCHEDULESPREVIEWREQUEST']._serialized_start=2527
-  _globals['_SCHEDULESPREVIEWREQUEST']._serialized_end=2672
-  _globals['_SCHEDULESPREVIEWRESPONSE']._serialized_start=2674
-  _globals['_SCHEDULESPREVIEWRESPONSE']._serialized_end=2743
-  _globals['_SCHEDULES']._serialized_start=3085
-  _globals['_SCHEDULES']._serialized_end=3880
+  _globals['_SCHEDULESLISTREQUEST']._serialized_start=1616
+  _globals['_SCHEDULESLISTREQUEST']._serialized_end=1755
+  _globals['_SCHEDULESLISTRESPONSE']._serialized_start=1757
+  _globals['_SCHEDULESLISTRESPONSE']._serialized_end=1844
+  _globals['_SCHEDULESUPDATEREQUEST']._serialized_start=1846
+  _globals['_SCHEDULESUPDATEREQUEST']._serialized_end=1908
+  _globals['_SCHEDULESUPDATERESPONSE']._serialized_start=1910
+  _globals['_SCHEDULESUPDATERESPONSE']._serialized_end=1973
+  _globals['_SCHEDULESDELETEREQUEST']._serialized_start=1975
+  _globals['_SCHEDULESDELETEREQUEST']._serialized_end=2013
+  _globals['_SCHEDULESDELETERESPONSE']._serialized_start=2015
+  _globals['_SCHEDULESDELETERESPONSE']._serialized_end=2040
+  _globals['_SCHEDULESPAUSEREQUEST']._serialized_start=2042
+  _globals['_SCHEDULESPAUSEREQUEST']._serialized_end=2093
+  _globals['_SCHEDULESPAUSERESPONSE']._serialized_start=2095
+  _globals['_SCHEDULESPAUSERESPONSE']._serialized_end=2157
+  _globals['_SCHEDULESRESUMEREQUEST']._serialized_start=2159
+  _globals['_SCHEDULESRESUMEREQUEST']._serialized_end=2197
+  _globals['_SCHEDULESRESUMERESPONSE']._serialized_start=2199
+  _globals['_SCHEDULESRESUMERESPONSE']._serialized_end=2262
+  _globals['_SCHEDULESTRIGGERREQUEST']._serialized_start=2264
+  _globals['_SCHEDULESTRIGGERREQUEST']._serialized_end=2357
+  _globals['_SCHEDULESTRIGGERRESPONSE']._serialized_start=2359
+  _globals['_SCHEDULESTRIGGERRESPONSE']._serialized_end=2401
+  _globals['_SCHEDULESBACKFILLREQUEST']._serialized_start=2404
+  _globals['_SCHEDULESBACKFILLREQUEST']._serialized_end=2532
+  _globals['_SCHEDULESBACKFILLRESPONSE']._serialized_start=2534
+  _globals['_SCHEDULESBACKFILLRESPONSE']._serialized_end=2578
+  _globals['_SCHEDULESPREVIEWREQUEST']._serialized_start=2581
+  _globals['_SCHEDULESPREVIEWREQUEST']._serialized_end=2726
+  _globals['_SCHEDULESPREVIEWRESPONSE']._serialized_start=2728
+  _globals['_SCHEDULESPREVIEWRESPONSE']._serialized_end=2797
+  _globals['_SCHEDULES']._serialized_start=3139
+  _globals['_SCHEDULES']._serialized_end=3949
 # @@protoc_insertion_point(module_scope)

@@ -151,14 +151,18 @@ class SchedulesGetResponse(_message.Message):
     def __init__(self, schedule: _Optional[_Union[Schedule, _Mapping]] = ...) -> None: ...
 
 class SchedulesListRequest(_message.Message):
-    __slots__ = ("page_size", "page_token", "include_retired")
+    __slots__ = ("page_size", "page_token", "include_retired", "name_prefix", "paused")
     PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
     PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     INCLUDE_RETIRED_FIELD_NUMBER: _ClassVar[int]
+    NAME_PREFIX_FIELD_NUMBER: _ClassVar[int]
+    PAUSED_FIELD_NUMBER: _ClassVar[int]
     page_size: int
     page_token: str
     include_retired: bool
-    def __init__(self, page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., include_retired: bool = ...) -> None: ...
+    name_prefix: str
+    paused: bool
+    def __init__(self, page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., include_retired: bool = ..., name_prefix: _Optional[str] = ..., paused: bool = ...) -> None: ...
 
 class SchedulesListResponse(_message.Message):
     __slots__ = ("schedules", "next_page_token")

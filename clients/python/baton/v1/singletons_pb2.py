@@ -26,7 +26,7 @@ from . import runs_pb2 as baton_dot_v1_dot_runs__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19\x62\x61ton/v1/singletons.proto\x12\x08\x62\x61ton.v1\x1a\x13\x62\x61ton/v1/runs.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd7\x01\n\tSingleton\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05group\x18\x02 \x01(\t\x12\x0e\n\x06leader\x18\x03 \x01(\t\x12-\n\x08metadata\x18\x04 \x01(\x0b\x32\x1b.baton.v1.ExecutionMetadata\x12\x15\n\rstate_version\x18\x05 \x01(\r\x12\x32\n\x0elast_heartbeat\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05stale\x18\x07 \x01(\x08\x12\x14\n\x0cstale_reason\x18\x08 \x01(\t\"$\n\x14SingletonsGetRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"?\n\x15SingletonsGetResponse\x12&\n\tsingleton\x18\x01 \x01(\x0b\x32\x13.baton.v1.Singleton\">\n\x15SingletonsListRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"Z\n\x16SingletonsListResponse\x12\'\n\nsingletons\x18\x01 \x03(\x0b\x32\x13.baton.v1.Singleton\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t2\x9f\x01\n\nSingletons\x12\x46\n\x03Get\x12\x1e.baton.v1.SingletonsGetRequest\x1a\x1f.baton.v1.SingletonsGetResponse\x12I\n\x04List\x12\x1f.baton.v1.SingletonsListRequest\x1a .baton.v1.SingletonsListResponseBC\n\x0c\x64\x65v.baton.v1P\x01Z1github.com/baton-sidecar/baton/clients/go/batonv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19\x62\x61ton/v1/singletons.proto\x12\x08\x62\x61ton.v1\x1a\x13\x62\x61ton/v1/runs.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd7\x01\n\tSingleton\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05group\x18\x02 \x01(\t\x12\x0e\n\x06leader\x18\x03 \x01(\t\x12-\n\x08metadata\x18\x04 \x01(\x0b\x32\x1b.baton.v1.ExecutionMetadata\x12\x15\n\rstate_version\x18\x05 \x01(\r\x12\x32\n\x0elast_heartbeat\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05stale\x18\x07 \x01(\x08\x12\x14\n\x0cstale_reason\x18\x08 \x01(\t\"$\n\x14SingletonsGetRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"?\n\x15SingletonsGetResponse\x12&\n\tsingleton\x18\x01 \x01(\x0b\x32\x13.baton.v1.Singleton\">\n\x15SingletonsListRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"Z\n\x16SingletonsListResponse\x12\'\n\nsingletons\x18\x01 \x03(\x0b\x32\x13.baton.v1.Singleton\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t2\xa9\x01\n\nSingletons\x12K\n\x03Get\x12\x1e.baton.v1.SingletonsGetRequest\x1a\x1f.baton.v1.SingletonsGetResponse\"\x03\x90\x02\x01\x12N\n\x04List\x12\x1f.baton.v1.SingletonsListRequest\x1a .baton.v1.SingletonsListResponse\"\x03\x90\x02\x01\x42\x43\n\x0c\x64\x65v.baton.v1P\x01Z1github.com/baton-sidecar/baton/clients/go/batonv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,6 +34,10 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'baton.v1.singletons_pb2', _
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\014dev.baton.v1P\001Z1github.com/baton-sidecar/baton/clients/go/batonv1'
+  _globals['_SINGLETONS'].methods_by_name['Get']._loaded_options = None
+  _globals['_SINGLETONS'].methods_by_name['Get']._serialized_options = b'\220\002\001'
+  _globals['_SINGLETONS'].methods_by_name['List']._loaded_options = None
+  _globals['_SINGLETONS'].methods_by_name['List']._serialized_options = b'\220\002\001'
   _globals['_SINGLETON']._serialized_start=94
   _globals['_SINGLETON']._serialized_end=309
   _globals['_SINGLETONSGETREQUEST']._serialized_start=311
@@ -45,5 +49,5 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SINGLETONSLISTRESPONSE']._serialized_start=478
   _globals['_SINGLETONSLISTRESPONSE']._serialized_end=568
   _globals['_SINGLETONS']._serialized_start=571
-  _globals['_SINGLETONS']._serialized_end=730
+  _globals['_SINGLETONS']._serialized_end=740
 # @@protoc_insertion_point(module_scope)

@@ -27,7 +27,7 @@ from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14\x62\x61ton/v1/state.proto\x12\x08\x62\x61ton.v1\x1a\x13\x62\x61ton/v1/runs.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x94\x01\n\x05\x45ntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x0c\x12\x0f\n\x07version\x18\x03 \x01(\x04\x12.\n\nupdated_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nexpires_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"g\n\x0bStatePolicy\x12\x0f\n\x07version\x18\x01 \x01(\r\x12\x0f\n\x07initial\x18\x02 \x01(\x0c\x12\x0e\n\x06schema\x18\x03 \x01(\x0c\x12&\n\x03ttl\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\"J\n\x0fStateGetRequest\x12\x0b\n\x03key\x18\x01 \x01(\t\x12*\n\x0b\x63onsistency\x18\x02 \x01(\x0e\x32\x15.baton.v1.Consistency\"2\n\x10StateGetResponse\x12\x1e\n\x05\x65ntry\x18\x01 \x01(\x0b\x32\x0f.baton.v1.Entry\"\xbc\x01\n\x0fStatePutRequest\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x0c\x12\x1d\n\x10\x65xpected_version\x18\x03 \x01(\x04H\x00\x88\x01\x01\x12&\n\x03ttl\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x1d\n\x03run\x18\x05 \x01(\x0b\x32\x10.baton.v1.RunRef\x12\x12\n\nrequest_id\x18\x06 \x01(\tB\x13\n\x11_expected_version\"2\n\x10StatePutResponse\x12\x1e\n\x05\x65ntry\x18\x01 \x01(\x0b\x32\x0f.baton.v1.Entry\"t\n\x12StateDeleteRequest\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x1d\n\x10\x65xpected_version\x18\x02 \x01(\x04H\x00\x88\x01\x01\x12\x1d\n\x03run\x18\x03 \x01(\x0b\x32\x10.baton.v1.RunRefB\x13\n\x11_expected_version\"&\n\x13StateDeleteResponse\x12\x0f\n\x07\x64\x65leted\x18\x01 \x01(\x08\"\x1e\n\x0fStateHasRequest\x12\x0b\n\x03key\x18\x01 \x01(\t\"\"\n\x10StateHasResponse\x12\x0e\n\x06\x65xists\x18\x01 \x01(\x08\"I\n\x10StateListRequest\x12\x0e\n\x06prefix\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"N\n\x11StateListResponse\x12 \n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x0f.baton.v1.Entry\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\"\n\x10StateSizeRequest\x12\x0e\n\x06prefix\x18\x01 \x01(\t\"!\n\x11StateSizeResponse\x12\x0c\n\x04size\x18\x01 \x01(\x04\"#\n\x11StateClearRequest\x12\x0e\n\x06prefix\x18\x01 \x01(\t\"%\n\x12StateClearResponse\x12\x0f\n\x07\x64\x65leted\x18\x01 \x01(\x04\"Q\n\x11StateWatchRequest\x12\x0e\n\x06prefix\x18\x01 \x01(\t\x12\x1a\n\rafter_version\x18\x02 \x01(\x04H\x00\x88\x01\x01\x42\x10\n\x0e_after_version\"b\n\x12StateWatchResponse\x12\x1e\n\x03put\x18\x01 \x01(\x0b\x32\x0f.baton.v1.EntryH\x00\x12\"\n\x07\x64\x65leted\x18\x02 \x01(\x0b\x32\x0f.baton.v1.EntryH\x00\x42\x08\n\x06\x63hange*Z\n\x0b\x43onsistency\x12\x1b\n\x17\x43ONSISTENCY_UNSPECIFIED\x10\x00\x12\x16\n\x12\x43ONSISTENCY_CACHED\x10\x01\x12\x16\n\x12\x43ONSISTENCY_STRONG\x10\x02\x32\x94\x04\n\x05State\x12<\n\x03Get\x12\x19.baton.v1.StateGetRequest\x1a\x1a.baton.v1.StateGetResponse\x12<\n\x03Put\x12\x19.baton.v1.StatePutRequest\x1a\x1a.baton.v1.StatePutResponse\x12\x45\n\x06\x44\x65lete\x12\x1c.baton.v1.StateDeleteRequest\x1a\x1d.baton.v1.StateDeleteResponse\x12<\n\x03Has\x12\x19.baton.v1.StateHasRequest\x1a\x1a.baton.v1.StateHasResponse\x12?\n\x04List\x12\x1a.baton.v1.StateListRequest\x1a\x1b.baton.v1.StateListResponse\x12?\n\x04Size\x12\x1a.baton.v1.StateSizeRequest\x1a\x1b.baton.v1.StateSizeResponse\x12\x42\n\x05\x43lear\x12\x1b.baton.v1.StateClearRequest\x1a\x1c.baton.v1.StateClearResponse\x12\x44\n\x05Watch\x12\x1b.baton.v1.StateWatchRequest\x1a\x1c.baton.v1.StateWatchResponse0\x01\x42\x43\n\x0c\x64\x65v.baton.v1P\x01Z1github.com/baton-sidecar/baton/clients/go/batonv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14\x62\x61ton/v1/state.proto\x12\x08\x62\x61ton.v1\x1a\x13\x62\x61ton/v1/runs.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x94\x01\n\x05\x45ntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x0c\x12\x0f\n\x07version\x18\x03 \x01(\x04\x12.\n\nupdated_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nexpires_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"g\n\x0bStatePolicy\x12\x0f\n\x07version\x18\x01 \x01(\r\x12\x0f\n\x07initial\x18\x02 \x01(\x0c\x12\x0e\n\x06schema\x18\x03 \x01(\x0c\x12&\n\x03ttl\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\"J\n\x0fStateGetRequest\x12\x0b\n\x03key\x18\x01 \x01(\t\x12*\n\x0b\x63onsistency\x18\x02 \x01(\x0e\x32\x15.baton.v1.Consistency\"2\n\x10StateGetResponse\x12\x1e\n\x05\x65ntry\x18\x01 \x01(\x0b\x32\x0f.baton.v1.Entry\"\xbc\x01\n\x0fStatePutRequest\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x0c\x12\x1d\n\x10\x65xpected_version\x18\x03 \x01(\x04H\x00\x88\x01\x01\x12&\n\x03ttl\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x1d\n\x03run\x18\x05 \x01(\x0b\x32\x10.baton.v1.RunRef\x12\x12\n\nrequest_id\x18\x06 \x01(\tB\x13\n\x11_expected_version\"2\n\x10StatePutResponse\x12\x1e\n\x05\x65ntry\x18\x01 \x01(\x0b\x32\x0f.baton.v1.Entry\"t\n\x12StateDeleteRequest\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x1d\n\x10\x65xpected_version\x18\x02 \x01(\x04H\x00\x88\x01\x01\x12\x1d\n\x03run\x18\x03 \x01(\x0b\x32\x10.baton.v1.RunRefB\x13\n\x11_expected_version\"&\n\x13StateDeleteResponse\x12\x0f\n\x07\x64\x65leted\x18\x01 \x01(\x08\"\x1e\n\x0fStateHasRequest\x12\x0b\n\x03key\x18\x01 \x01(\t\"\"\n\x10StateHasResponse\x12\x0e\n\x06\x65xists\x18\x01 \x01(\x08\"\\\n\x10StateListRequest\x12\x0e\n\x06prefix\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\x11\n\tkeys_only\x18\x04 \x01(\x08\"N\n\x11StateListResponse\x12 \n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x0f.baton.v1.Entry\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\"\n\x10StateSizeRequest\x12\x0e\n\x06prefix\x18\x01 \x01(\t\"!\n\x11StateSizeResponse\x12\x0c\n\x04size\x18\x01 \x01(\x04\"#\n\x11StateClearRequest\x12\x0e\n\x06prefix\x18\x01 \x01(\t\"%\n\x12StateClearResponse\x12\x0f\n\x07\x64\x65leted\x18\x01 \x01(\x04\"Q\n\x11StateWatchRequest\x12\x0e\n\x06prefix\x18\x01 \x01(\t\x12\x1a\n\rafter_version\x18\x02 \x01(\x04H\x00\x88\x01\x01\x42\x10\n\x0e_after_version\"b\n\x12StateWatchResponse\x12\x1e\n\x03put\x18\x01 \x01(\x0b\x32\x0f.baton.v1.EntryH\x00\x12\"\n\x07\x64\x65leted\x18\x02 \x01(\x0b\x32\x0f.baton.v1.EntryH\x00\x42\x08\n\x06\x63hange*Z\n\x0b\x43onsistency\x12\x1b\n\x17\x43ONSISTENCY_UNSPECIFIED\x10\x00\x12\x16\n\x12\x43ONSISTENCY_CACHED\x10\x01\x12\x16\n\x12\x43ONSISTENCY_STRONG\x10\x02\x32\xad\x04\n\x05State\x12\x41\n\x03Get\x12\x19.baton.v1.StateGetRequest\x1a\x1a.baton.v1.StateGetResponse\"\x03\x90\x02\x01\x12<\n\x03Put\x12\x19.baton.v1.StatePutRequest\x1a\x1a.baton.v1.StatePutResponse\x12\x45\n\x06\x44\x65lete\x12\x1c.baton.v1.StateDeleteRequest\x1a\x1d.baton.v1.StateDeleteResponse\x12\x41\n\x03Has\x12\x19.baton.v1.StateHasRequest\x1a\x1a.baton.v1.StateHasResponse\"\x03\x90\x02\x01\x12\x44\n\x04List\x12\x1a.baton.v1.StateListRequest\x1a\x1b.baton.v1.StateListResponse\"\x03\x90\x02\x01\x12\x44\n\x04Size\x12\x1a.baton.v1.StateSizeRequest\x1a\x1b.baton.v1.StateSizeResponse\"\x03\x90\x02\x01\x12\x42\n\x05\x43lear\x12\x1b.baton.v1.StateClearRequest\x1a\x1c.baton.v1.StateClearResponse\x12I\n\x05Watch\x12\x1b.baton.v1.StateWatchRequest\x1a\x1c.baton.v1.StateWatchResponse\"\x03\x90\x02\x01\x30\x01\x42\x43\n\x0c\x64\x65v.baton.v1P\x01Z1github.com/baton-sidecar/baton/clients/go/batonv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,8 +35,18 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'baton.v1.state_pb2', _globa
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\014dev.baton.v1P\001Z1github.com/baton-sidecar/baton/clients/go/batonv1'
-  _globals['_CONSISTENCY']._serialized_start=1458
-  _globals['_CONSISTENCY']._serialized_end=1548
+  _globals['_STATE'].methods_by_name['Get']._loaded_options = None
+  _globals['_STATE'].methods_by_name['Get']._serialized_options = b'\220\002\001'
+  _globals['_STATE'].methods_by_name['Has']._loaded_options = None
+  _globals['_STATE'].methods_by_name['Has']._serialized_options = b'\220\002\001'
+  _globals['_STATE'].methods_by_name['List']._loaded_options = None
+  _globals['_STATE'].methods_by_name['List']._serialized_options = b'\220\002\001'
+  _globals['_STATE'].methods_by_name['Size']._loaded_options = None
+  _globals['_STATE'].methods_by_name['Size']._serialized_options = b'\220\002\001'
+  _globals['_STATE'].methods_by_name['Watch']._loaded_options = None
+  _globals['_STATE'].methods_by_name['Watch']._serialized_options = b'\220\002\001'
+  _globals['_CONSISTENCY']._serialized_start=1477
+  _globals['_CONSISTENCY']._serialized_end=1567
   _globals['_ENTRY']._serialized_start=121
   _globals['_ENTRY']._serialized_end=269
   _globals['_STATEPOLICY']._serialized_start=271
@@ -58,21 +68,21 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_STATEHASRESPONSE']._serialized_start=937
   _globals['_STATEHASRESPONSE']._serialized_end=971
   _globals['_STATELISTREQUEST']._serialized_start=973
-  _globals['_STATELISTREQUEST']._serialized_end=1046
-  _globals['_STATELISTRESPONSE']._serialized_start=1048
-  _globals['_STATELISTRESPONSE']._serialized_end=1126
-  _globals['_STATESIZEREQUEST']._serialized_start=1128
-  _globals['_STATESIZEREQUEST']._serialized_end=1162
-  _globals['_STATESIZERESPONSE']._serialized_start=1164
-  _globals['_STATESIZERESPONSE']._serialized_end=1197
-  _globals['_STATECLEARREQUEST']._serialized_start=1199
-  _globals['_STATECLEARREQUEST']._serialized_end=1234
-  _globals['_STATECLEARRESPONSE']._serialized_start=1236
-  _globals['_STATECLEARRESPONSE']._serialized_end=1273
-  _globals['_STATEWATCHREQUEST']._serialized_start=1275
-  _globals['_STATEWATCHREQUEST']._serialized_end=1356
-  _globals['_STATEWATCHRESPONSE']._serialized_start=1358
-  _globals['_STATEWATCHRESPONSE']._serialized_end=1456
-  _globals['_STATE']._serialized_start=1551
-  _globals['_STATE']._serialized_end=2083
+  _globals['_STATELISTREQUEST']._serialized_end=1065
+  _globals['_STATELISTRESPONSE']._serialized_start=1067
+  _globals['_STATELISTRESPONSE']._serialized_end=1145
+  _globals['_STATESIZEREQUEST']._serialized_start=1147
+  _globals['_STATESIZEREQUEST']._serialized_end=1181
+  _globals['_STATESIZERESPONSE']._serialized_start=1183
+  _globals['_STATESIZERESPONSE']._serialized_end=1216
+  _globals['_STATECLEARREQUEST']._serialized_start=1218
+  _globals['_STATECLEARREQUEST']._serialized_end=1253
+  _globals['_STATECLEARRESPONSE']._serialized_start=1255
+  _globals['_STATECLEARRESPONSE']._serialized_end=1292
+  _globals['_STATEWATCHREQUEST']._serialized_start=1294
+  _globals['_STATEWATCHREQUEST']._serialized_end=1375
+  _globals['_STATEWATCHRESPONSE']._serialized_start=1377
+  _globals['_STATEWATCHRESPONSE']._serialized_end=1475
+  _globals['_STATE']._serialized_start=1570
+  _globals['_STATE']._serialized_end=2127
 # @@protoc_insertion_point(module_scope)

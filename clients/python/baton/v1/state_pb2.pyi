@@ -112,14 +112,16 @@ class StateHasResponse(_message.Message):
     def __init__(self, exists: bool = ...) -> None: ...
 
 class StateListRequest(_message.Message):
-    __slots__ = ("prefix", "page_size", "page_token")
+    __slots__ = ("prefix", "page_size", "page_token", "keys_only")
     PREFIX_FIELD_NUMBER: _ClassVar[int]
     PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
     PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    KEYS_ONLY_FIELD_NUMBER: _ClassVar[int]
     prefix: str
     page_size: int
     page_token: str
-    def __init__(self, prefix: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+    keys_only: bool
+    def __init__(self, prefix: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., keys_only: bool = ...) -> None: ...
 
 class StateListResponse(_message.Message):
     __slots__ = ("entries", "next_page_token")

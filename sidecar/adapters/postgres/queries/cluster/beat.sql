@@ -4,15 +4,15 @@
 WITH mine AS (
     INSERT INTO baton.runner AS runner (
         runner_id, cluster_id, host, version, campaigning, campaigning_since, config_revision,
-        config_loaded_at, group_ids)
+        config_loaded_at, group_ids, healthy)
     VALUES (%(runner_id)s, %(cluster_id)s, %(host)s, %(version)s, %(campaigning)s,
             CASE WHEN %(campaigning)s THEN clock_timestamp() END, %(config_revision)s,
-            clock_timestamp(), %(group_ids)s)
+            clock_timestamp(), %(group_ids)s, %(healthy)s)
     ON CONFLICT (runner_id) DO UPDATE SET
         campaigning = excluded.campaigning,
         campaigning_since = CASE WHEN NOT excluded.campaigning THEN NULL
             ELSE coalesce(runner.campaigning_since, clock_timestamp()) END,
-        config_revision = excluded.config_revision, group_ids = excluded.group_ids,
+        config_revision = excluded.config_revision, group_ids = excluded.group_ids, healthy = excluded.healthy,
         seen_at = clock_timestamp()
     RETURNING 1),
 removed AS (

@@ -16,8 +16,8 @@ WITH ref AS NOT MATERIALIZED (
     WHERE NOT EXISTS (SELECT FROM found)
       AND checkpoint_count < %(count_max)s AND checkpoint_bytes + octet_length(%(value)s::bytea) <= %(bytes_max)s
 ), stored AS (
-    INSERT INTO baton.checkpoint (run_id, seq, step, value)
-    SELECT id, checkpoint_count + 1, %(step)s, %(value)s FROM fitting
+    INSERT INTO baton.checkpoint (run_id, seq, step, value, attempt)
+    SELECT id, checkpoint_count + 1, %(step)s, %(value)s, %(attempt)s FROM fitting
     RETURNING run_id
 ), counted AS (
     UPDATE baton.run SET checkpoint_count = run.checkpoint_count + 1,

@@ -7,14 +7,14 @@ WITH ref AS MATERIALIZED (
 ), fence AS MATERIALIZED (
     -- include: fence_of_run
 ), live AS MATERIALIZED (
-    SELECT run.id, run.checkpoint_count, run.checkpoint_bytes, ref.step, ref.value FROM baton.run JOIN ref ON
+    SELECT run.id, run.checkpoint_count, run.checkpoint_bytes, ref.step, ref.value, ref.attempt FROM baton.run JOIN ref ON
         -- include: live_run
     WHERE run.id = ANY (%(run_ids)s::bigint[]) AND run.group_id = (SELECT group_id FROM fence)
     FOR NO KEY UPDATE OF run SKIP LOCKED
 ), stored AS (
     -- A stored step is kept, even one that this statement does not see yet.
-    INSERT INTO baton.checkpoint (run_id, seq, step, value)
-    SELECT id, checkpoint_count + 1, step, value FROM live
+    INSERT INTO baton.checkpoint (run_id, seq, step, value, attempt)
+    SELECT id, checkpoint_count + 1, step, value, attempt FROM live
     WHERE checkpoint_count < %(count_max)s AND checkpoint_bytes + octet_length(value) <= %(bytes_max)s
     ON CONFLICT (run_id, step) DO NOTHING
     RETURNING run_id, octet_length(value) AS bytes

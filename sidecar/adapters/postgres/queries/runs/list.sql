@@ -9,4 +9,8 @@ WHERE run.cluster_id = %(cluster_id)s
   AND (%(name)s::text IS NULL OR run.name = %(name)s)
   AND (%(outcome)s::text IS NULL OR run.outcome = %(outcome)s)
   AND (%(state)s::text IS NULL OR run.state = %(state)s)
+  AND (%(kind)s::text IS NULL OR run.kind = %(kind)s)
+  -- An id begins with the time of its making: the index on ids finds a range of time.
+  AND (%(since)s::timestamptz IS NULL OR run.id >= (baton.run_id_at(%(since)s)))
+  AND (%(until)s::timestamptz IS NULL OR run.id < (baton.run_id_at(%(until)s)))
 ORDER BY run.id DESC LIMIT %(limit)s;

@@ -11,4 +11,6 @@ LEFT JOIN baton.execution ON execution.cluster_id = schedule.cluster_id
     AND execution.entity_type = 'schedule' AND execution.name = schedule.name
 WHERE schedule.cluster_id = %(cluster_id)s AND schedule.name > %(after)s
   AND (%(include_retired)s OR schedule.retired_at IS NULL)
+  AND starts_with(schedule.name, %(name_prefix)s)
+  AND (%(paused)s::boolean IS NULL OR schedule.paused = %(paused)s)
 ORDER BY schedule.name LIMIT %(limit)s;
