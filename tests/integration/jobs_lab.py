@@ -106,6 +106,7 @@ class JobsLab:
 
     async def enqueue(self, arguments: str = "'work'") -> int:
         (row,) = await self.sql(f"SELECT baton.enqueue('test', {arguments}) AS id")
+        self.lab.hints.notify("jobs")  # as the commit does, to those who listen
         return int(row["id"])
 
     async def claim(

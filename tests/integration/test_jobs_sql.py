@@ -7,6 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from sidecar.adapters.postgres.listener import channel_name
 from sidecar.model.errors import AlreadyExists
 from sidecar.model.job import JobSpec, OnConflict, Unique
 from sidecar.model.run import Outcome
@@ -66,6 +67,7 @@ async def test_a_transaction_that_stays_open_holds_nothing_up(lab: JobsLab) -> N
                 assert await lab.enqueue("'work', unique_key => 'u'") != first
                 await lab.ended(3)
                 await connection.commit()
+                lab.lab.hints.notify("jobs")
                 await lab.ended(4)
 
 
@@ -76,7 +78,8 @@ async def test_a_job_that_became_visible_late_is_claimed(lab: JobsLab) -> None:
             await lab.enqueue()
         await lab.ended(5)
         await connection.commit()
-        rows = await lab.ended(6, seconds=10)
+        lab.lab.hints.notify("jobs")
+        rows = await lab.ended(6, seconds=4)  # long before the next poll
     assert late in {row["job_id"] for row in rows}
 
 
@@ -318,3 +321,34 @@ async def test_old_days_are_dropped_and_live_jobs_keep_their_bodies(lab: JobsLab
     lease = await lab.workers.register()
     (run,) = (await lab.claim(lease)).runs
     assert run.payload == b"1"
+
+
+# ── wake-up ─────────────────────────────────────────────────────────────────────────────────────
+
+
+async def notices(connection: psycopg.AsyncConnection[Any]) -> list[str]:
+    return [notice.payload async for notice in connection.notifies(timeout=0.3)]
+
+
+async def test_a_commit_notifies_the_workers_once_and_waits_for_nobody(lab: JobsLab) -> None:
+    """G17: the lock for the NOTIFY is held during the commit only, not during the transaction."""
+    async with (
+        await connect(lab, autocommit=True) as listener,
+        await connect(lab) as first,
+        await connect(lab, autocommit=True) as second,
+    ):
+        await listener.execute(f'LISTEN "{channel_name("baton", "test")}"'.encode())
+        await one(first, "SELECT baton.enqueue('test', 'work') FROM generate_series(1, 50)")
+        assert not await notices(listener)
+        await one(second, "SELECT baton.enqueue('test', 'work')")
+        assert await notices(listener) == ["jobs"]
+        await first.commit()
+        assert await notices(listener) == ["jobs"]
+
+
+async def test_a_prepared_transaction_may_submit_without_a_notice(lab: JobsLab) -> None:
+    async with await connect(lab, autocommit=True) as connection:
+        await connection.execute("SET baton_jobs.notify = off")
+        await connection.execute(b'LISTEN "%s"' % channel_name("baton", "test").encode())
+        await one(connection, "SELECT baton.enqueue('test', 'work')")
+        assert not await notices(connection)

@@ -93,11 +93,11 @@ END $$;
 -- Notifies the sidecars of the cluster when the submission commits. Deferred: the lock is held from the start of the commit
 -- to its end and no longer. A commit that finds it taken does not notify and does not wait: commits with a NOTIFY are
 -- serialized by Postgres. The workers look again shortly after every notification.
--- `SET baton.notify = off` submits without it: PREPARE TRANSACTION allows no NOTIFY.
+-- `SET baton_jobs.notify = off` submits without it: PREPARE TRANSACTION allows no NOTIFY.
 CREATE FUNCTION baton.wake_workers() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    IF coalesce(current_setting('baton.notify', true), '') <> 'off'
+    IF coalesce(current_setting('baton_jobs.notify', true), '') <> 'off'
        AND pg_try_advisory_xact_lock(TG_RELID::integer, NEW.cluster_id) THEN
         -- The channel of adapters/postgres/listener.py.
         PERFORM pg_notify('baton_' || left(encode(sha256(
