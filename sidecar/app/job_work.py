@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from sidecar.adapters.app.job_delivery import JobDelivery
 from sidecar.adapters.clock import boottime
+from sidecar.adapters.postgres.database import Database
 from sidecar.adapters.postgres.job_admission import PostgresJobAdmission
 from sidecar.adapters.postgres.jobs import PostgresJobs
 from sidecar.adapters.postgres.state import PostgresState
@@ -26,6 +27,7 @@ from sidecar.worker.rescuer import Rescuer
 
 @dataclass(frozen=True, slots=True)
 class JobWork:
+    database: Database
     app: JobDelivery
     pipeline: Pipeline
     claimer: Claimer
@@ -39,7 +41,7 @@ class JobWork:
         await self.worker.run(while_leased=self._work)
 
     async def _work(self, authority: Authority) -> None:
-        async with self.pipeline.open(authority) as executions:
+        async with self.database.warm(), self.pipeline.open(authority) as executions:
             await self.claimer.work(authority, executions)
 
 
@@ -70,6 +72,7 @@ def build(
     )
     claiming = JobSettings(settings.jobs.max_running, settings.jobs.reserve, settings.jobs.weights)
     return JobWork(
+        database=database,
         app=app,
         pipeline=pipeline,
         claimer=Claimer(jobs, app, hints, boottime, claiming),

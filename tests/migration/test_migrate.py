@@ -19,8 +19,7 @@ async def _rows(url: str, query: str) -> list[tuple[object, ...]]:
 
 
 async def test_numbers_follow_each_other() -> None:
-    versions = [m.version for m in migrations()]
-    assert versions == sorted(set(versions))
+    assert [m.version for m in migrations()] == list(range(1, newest_version() + 1))
 
 
 async def test_it_brings_an_empty_database_up_to_date_and_then_does_nothing(
@@ -57,9 +56,7 @@ async def test_a_failing_file_leaves_a_whole_version(
     with pytest.raises(SidecarError):
         await migrate(database_url, "baton")
     assert await _rows(database_url, "SELECT to_regclass('baton.half')") == [(None,)]
-    assert await _rows(database_url, "SELECT schema_version FROM baton.meta") == [
-        (real[-1].version,)
-    ]
+    assert await _rows(database_url, "SELECT schema_version FROM baton.meta") == [(len(real),)]
 
 
 async def test_it_waits_for_a_locked_table_without_blocking_others(
