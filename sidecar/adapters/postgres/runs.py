@@ -11,12 +11,12 @@ Guarantees:
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
-from math import isfinite
 from typing import Any
 
 from sidecar.adapters.postgres import arrays
 from sidecar.adapters.postgres.database import Database, Row
 from sidecar.adapters.postgres.definition_cache import from_text
+from sidecar.adapters.postgres.executions import metadata_of
 from sidecar.adapters.postgres.job_specs import rejected_as_existing, submit_parameters
 from sidecar.model.backlog import Backlog
 from sidecar.model.definitions import Schedule
@@ -26,7 +26,6 @@ from sidecar.model.job import JobSpec
 from sidecar.model.overlap import Overlap
 from sidecar.model.run import (
     Checkpoint,
-    ExecutionMetadata,
     Limits,
     Outcome,
     Run,
@@ -61,7 +60,6 @@ CONTENDERS_PER_SCHEDULE = 20
 _NONE_SECONDS = NONE_OLDER_THAN.total_seconds()
 _KINDS = {kind.value: kind for kind in RunKind if kind is not RunKind.JOB}
 _OVERLAPS = frozenset(Overlap)
-_MEASURED_SECONDS_MAX = 1e9
 
 
 class PostgresRuns:
@@ -247,24 +245,6 @@ class PostgresRuns:
         if not rows[0]["is_current"]:
             raise Fenced(f"group {term.group}: epoch {term.epoch} is over")
         return [row for row in rows if row.get("id") is not None]
-
-
-def metadata_of(row: Row) -> ExecutionMetadata:
-    return ExecutionMetadata(
-        last_run_at=row["last_run_at"],
-        last_success_at=row["last_success_at"],
-        run_count=max(0, row["run_count"] or 0),
-        last_error=row["last_error"] or "",
-        missed_count=max(0, row.get("missed_count") or 0),
-        average_seconds=_measured(row["average_seconds"]),
-        last_seconds=_measured(row["last_seconds"]),
-    )
-
-
-def _measured(seconds: float | None) -> float | None:
-    """None if the stored value cannot be a duration."""
-    valid = seconds is not None and isfinite(seconds) and 0 <= seconds < _MEASURED_SECONDS_MAX
-    return seconds if valid else None
 
 
 def _of(term: Term, identity: Identity) -> dict[str, Any]:

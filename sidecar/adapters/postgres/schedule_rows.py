@@ -10,7 +10,7 @@ import structlog
 from sidecar.adapters.postgres.database import Row
 from sidecar.adapters.postgres.definition_cache import from_text
 from sidecar.adapters.postgres.definitions import from_json
-from sidecar.adapters.postgres.runs import metadata_of
+from sidecar.adapters.postgres.executions import metadata_of
 from sidecar.model.definitions import Schedule
 from sidecar.model.errors import DamagedRow
 from sidecar.model.stored_schedule import SOURCES, StoredSchedule
