@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 REPORT, FLAKY, ORDER_FLOW, COORDINATOR = "report", "flaky", "order-flow", "coordinator"
+RECEIPT = "receipt"
 DEFAULT, BILLING = "default", "billing"
 GROUPS = (BILLING, DEFAULT)
 ORDER_STEPS = ("reserve", "charge", "pack", "ship", "notify")
@@ -82,6 +83,21 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
+class Jobs:
+    """The jobs that were submitted, by what became of them."""
+
+    submitted: int = 0
+    running: int = 0
+    succeeded: int = 0
+    rescued: int = 0  # taken back from a pod that died
+    pods: tuple[str, ...] = ()  # those that executed them
+
+    @property
+    def unfinished(self) -> int:
+        return self.submitted - self.succeeded
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """The state of the cluster at one time; `runs` has the newest first."""
 
@@ -92,6 +108,7 @@ class Snapshot:
     runs: tuple[Run, ...] = ()
     count: int = 0  # of the coordinator
     counted_on: str = ""  # the pod on which it reached that count
+    jobs: Jobs = field(default_factory=Jobs)
 
     def latest(self, name: str) -> Run | None:
         """The newest run of that name."""

@@ -19,17 +19,22 @@ from devtools.demo.model import (
     COORDINATOR,
     DEFAULT,
     GROUPS,
+    RECEIPT,
     DemoFailed,
     GroupLeader,
+    Jobs,
     Run,
     Schedule,
     Snapshot,
 )
 from devtools.demo.pods import Pod
+from sidecar._proto.baton.v1 import job_types_pb2 as job_types
+from sidecar._proto.baton.v1 import jobs_pb2 as jobs
 from sidecar._proto.baton.v1 import leadership_pb2 as leadership
 from sidecar._proto.baton.v1 import runs_pb2 as runs
 from sidecar._proto.baton.v1 import schedules_pb2 as schedules
 from sidecar._proto.baton.v1 import state_pb2 as state
+from sidecar._proto.baton.v1.jobs_pb2_grpc import JobsStub
 from sidecar._proto.baton.v1.leadership_pb2_grpc import LeadershipStub
 from sidecar._proto.baton.v1.runs_pb2_grpc import RunsStub
 from sidecar._proto.baton.v1.schedules_pb2_grpc import SchedulesStub
@@ -99,6 +104,24 @@ class Observer:
         )
         return int((await self._call(SchedulesStub, "Trigger", request)).run_id)
 
+    async def submit(self, name: str, payload: Mapping[str, Any]) -> None:
+        """Submit a job, only once for each payload."""
+        text = json.dumps(payload)
+        spec = job_types.JobSpec(name=name, payload=text.encode())
+        request = jobs.JobsSubmitRequest(jobs=[spec], request_id=text)
+        await self._call(JobsStub, "Submit", request)
+
+    async def jobs(self) -> Jobs:
+        request = jobs.JobsListRequest(filter=jobs.JobFilter(name=RECEIPT), page_size=1000)
+        found = (await self._call(JobsStub, "List", request)).jobs
+        return Jobs(
+            submitted=len(found),
+            running=sum(job.state == runs.RUN_STATE_RUNNING for job in found),
+            succeeded=sum(job.outcome == runs.OUTCOME_SUCCEEDED for job in found),
+            rescued=sum(job.rescues > 0 for job in found),
+            pods=tuple(sorted({_pod(job.runner_id) for job in found if job.runner_id})),
+        )
+
     async def _watch(self, pod: str, group: str) -> None:
         request = leadership.LeadershipWatchRequest(group=group)
         while True:
@@ -139,10 +162,11 @@ class Observer:
         return "leader" if leads else "standby"
 
     async def _fetch(self, now: Snapshot) -> Snapshot:
-        listed, latest, count = await asyncio.gather(
+        listed, latest, count, found = await asyncio.gather(
             self._call(SchedulesStub, "List", schedules.SchedulesListRequest()),
             self._call(RunsStub, "List", runs.RunsListRequest(page_size=_RECENT_RUNS)),
             self._count(now.count),
+            self.jobs(),
         )
         leader = now.leaders[DEFAULT].pod
         return replace(
@@ -151,6 +175,7 @@ class Observer:
             runs=tuple(_run(run) for run in latest.runs),
             count=count,
             counted_on=leader if count > now.count and leader else now.counted_on,
+            jobs=found,
         )
 
     async def _count(self, before: int) -> int:

@@ -107,10 +107,9 @@ class Pod:
         self.stopping = False
         self.api_address = f"127.0.0.1:{free_port()}"
         self._config_file = directory / f"{name}.yaml"
-        app_address = f"127.0.0.1:{free_port()}"
-        self._write_config(config(name, app_address, self.api_address, servers))
+        self._write_config(config(name, self.api_address, servers))
         self.app = Process(
-            [sys.executable, EXAMPLE, "--address", app_address, "--sidecar", self.api_address],
+            [sys.executable, EXAMPLE, "--sidecar", self.api_address],
             directory / f"{name}-app.log",
             {
                 **_environment(EXAMPLE.parents[1]),
@@ -168,16 +167,17 @@ class Pod:
             yaml.safe_dump(dict(values), file, sort_keys=False)
 
 
-def config(name: str, app_address: str, api_address: str, servers: Servers) -> dict[str, Any]:
+def config(name: str, api_address: str, servers: Servers) -> dict[str, Any]:
     """The config of a pod: only what differs from the defaults."""
     return {
         "cluster": "orders",
         "runner": {"id_prefix": name},
-        "app": {"address": app_address},
+        "app": {"address": f"127.0.0.1:{free_port()}"},  # nothing listens there: the app attaches
         "api": {"address": api_address},
         "http": {"address": f"127.0.0.1:{free_port()}"},
         "postgres": {"url": servers.postgres_url, "schema": servers.schema},
         "redis": {"url": servers.redis_url},
+        "web": {"address": ""},
         "groups": list(GROUPS),
         "singletons": [{"name": COORDINATOR, "group": DEFAULT}],
         "schedules": [dict(schedule) for schedule in _SCHEDULES],

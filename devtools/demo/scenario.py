@@ -15,6 +15,8 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
+import grpc
+
 from devtools.demo.display import Display
 from devtools.demo.events import events_between
 from devtools.demo.model import (
@@ -24,6 +26,7 @@ from devtools.demo.model import (
     GROUPS,
     ORDER_FLOW,
     ORDER_STEPS,
+    RECEIPT,
     REPORT,
     DemoFailed,
     Run,
@@ -41,6 +44,7 @@ _START_SECONDS = 60.0
 _TAKEOVER_SECONDS = 20.0
 _SETTLE_SECONDS = 8.0
 _ORDERS_SECONDS = 30.0
+_RECEIPT_SECONDS = 0.3
 _STALL_CHECK_SECONDS = 0.05
 _STOPPED_SECONDS = 3.0
 _PHASES_SECONDS_MIN = 14.0
@@ -94,6 +98,7 @@ class Scenario:
         self._counts: list[int] = []
         self._order_numbers = count(1001)
         self._stalled_seconds = 0.0
+        self._submitting = True
 
     async def run(self) -> Results:
         followers = [
@@ -102,6 +107,7 @@ class Scenario:
             asyncio.create_task(self._measure_stalls(), name="demo.stalls"),
         ]
         phases = asyncio.create_task(self._run_phases(), name="demo.phases")
+        followers.append(asyncio.create_task(self._submit_receipts(), name="demo.jobs"))
         try:
             await asyncio.wait([phases, *followers], return_when=asyncio.FIRST_COMPLETED)
             for follower in followers:
@@ -264,6 +270,16 @@ class Scenario:
             self._display.draw(self._page())
             await asyncio.sleep(_REFRESH_SECONDS)
 
+    async def _submit_receipts(self) -> None:
+        """Submit a job again and again, through any pod, until the last phase begins."""
+        for number in count(1):
+            while self._submitting:
+                with suppress(NoPodAnswers, grpc.aio.AioRpcError):
+                    await self._observer.submit(RECEIPT, {"receipt": number})
+                    break
+                await asyncio.sleep(_REFRESH_SECONDS)
+            await asyncio.sleep(_RECEIPT_SECONDS)
+
     async def _measure_stalls(self) -> None:
         """Add up how long this machine was stalled: the limits of a takeover exclude that time."""
         while True:
@@ -280,7 +296,8 @@ class Scenario:
     # The results.
 
     async def _results(self) -> Results:
-        self._announce("final check: every tick is looked up")
+        self._submitting = False
+        self._announce("final check: every tick and every job is looked up")
         self._counts.append(self._snapshot.count)
         until, give_up_at = datetime.now(UTC), time.monotonic() + _SETTLE_SECONDS
         while True:
@@ -301,6 +318,7 @@ class Scenario:
             counts=self._counts,
             orders=await self._read_orders(),
             retried=sum(run.outcome == "succeeded" and run.attempt > 1 for run in flaky),
+            jobs=await self._observer.jobs(),
         )
 
     async def _count_ticks(self, until: datetime) -> Ticks:

@@ -14,7 +14,9 @@ from devtools.demo.model import (
     FLAKY,
     ORDER_FLOW,
     ORDER_STEPS,
+    RECEIPT,
     REPORT,
+    Jobs,
     Run,
     Takeover,
 )
@@ -55,13 +57,15 @@ class Results:
     ticks: Ticks
     counts: Sequence[int]  # of the coordinator: before the crash, after it, at the end
     orders: Orders
-    retried: int  # runs of the flaky job that succeeded after a failed attempt
+    retried: int  # runs of the flaky schedule that succeeded after a failed attempt
+    jobs: Jobs
 
     @property
     def finished(self) -> bool:
         """Whether everything has finished, so that waiting longer cannot change a check."""
         ticks, orders = self.ticks, self.orders
-        return not (ticks.unfinished or ticks.lost or orders.unfinished or not self.retried)
+        unfinished = ticks.unfinished or orders.unfinished or self.jobs.unfinished
+        return not (unfinished or ticks.lost or not self.retried)
 
 
 def count_ticks(
@@ -126,6 +130,8 @@ def _checks(results: Results) -> Iterator[tuple[str, bool]]:
     yield "no order was finished", not results.orders.steps
     yield f"{results.orders.unfinished} orders were not finished", results.orders.unfinished > 0
     yield f"no run of {FLAKY} succeeded after a failed attempt", results.retried == 0
+    yield "no job was submitted", not results.jobs.submitted
+    yield f"{results.jobs.unfinished} jobs were not finished", results.jobs.unfinished > 0
 
 
 def summary(results: Results) -> list[str]:
@@ -144,6 +150,9 @@ def summary(results: Results) -> list[str]:
         f"{ORDER_FLOW:<11} {len(results.orders.steps)} orders, {_steps(results)}; "
         f"{results.orders.moved} moved to another pod",
         f"{FLAKY:<11} {results.retried} of its runs succeeded after failed attempts",
+        f"{RECEIPT:<11} {results.jobs.submitted} jobs: {results.jobs.succeeded} succeeded on "
+        f"{len(results.jobs.pods)} pods, {results.jobs.rescued} rescued from the crash, "
+        f"{results.jobs.unfinished} lost",
     ]
     return lines
 

@@ -14,6 +14,7 @@ from devtools.demo.model import (
     DEFAULT,
     ORDER_FLOW,
     ORDER_STEPS,
+    RECEIPT,
     Event,
     GroupLeader,
     Run,
@@ -108,6 +109,10 @@ def _schedules_and_singleton(snapshot: Snapshot) -> list[Row]:
     rows.append(
         [Span(f" {COORDINATOR:<12} {DEFAULT:<8} {'always':<10} {'':<7} "), Span(text, style)]
     )
+    jobs = snapshot.jobs
+    rescued = f", {jobs.rescued} rescued" if jobs.rescued else ""
+    text = f"{jobs.succeeded} of {jobs.submitted} done, {jobs.running} running{rescued}"
+    rows.append([Span(f" {RECEIPT:<12} {'':<8} {'job':<10} {'any pod':<7} "), Span(text)])
     return rows
 
 

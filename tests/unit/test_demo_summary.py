@@ -9,7 +9,7 @@ import pytest
 
 from devtools import demo
 from devtools.demo import options_problem
-from devtools.demo.model import ORDER_STEPS, Run, Takeover
+from devtools.demo.model import ORDER_STEPS, Jobs, Run, Takeover
 from devtools.demo.scenario import Timing, steps_performed
 from devtools.demo.summary import Orders, Results, Ticks, count_ticks, failed_checks, summary
 
@@ -63,6 +63,7 @@ GOOD = Results(
     counts=[5, 6, 20],
     orders=Orders(steps={9: Counter(ORDER_STEPS)}, moved=1),
     retried=1,
+    jobs=Jobs(submitted=40, succeeded=40, rescued=2, pods=("pod-1", "pod-2")),
 )
 
 
@@ -72,6 +73,7 @@ def test_no_check_fails_when_all_went_well() -> None:
     assert "3 ticks expected: 3 succeeded, 0 skipped, 0 lost" in text
     assert "5 -> 6 -> 20" in text
     assert "each step performed once" in text
+    assert "40 jobs: 40 succeeded on 2 pods, 2 rescued from the crash, 0 lost" in text
     assert max(len(line) for line in summary(GOOD)) <= 78
 
 
@@ -87,6 +89,8 @@ def test_no_check_fails_when_all_went_well() -> None:
         (replace(GOOD, orders=Orders()), "no order was finished"),
         (replace(GOOD, orders=replace(GOOD.orders, unfinished=1)), "1 orders were not finished"),
         (replace(GOOD, retried=0), "no run of flaky succeeded after a failed attempt"),
+        (replace(GOOD, jobs=Jobs()), "no job was submitted"),
+        (replace(GOOD, jobs=replace(GOOD.jobs, succeeded=39)), "1 jobs were not finished"),
     ],
 )
 def test_each_failed_check_is_named(results: Results, complaint: str) -> None:

@@ -4,8 +4,10 @@
     flaky        a schedule whose first attempts fail
     coordinator  a singleton: one in the whole cluster, its counter survives every change of leader
     order-flow   five durable steps; each is recorded in the ledger once it is done
+    receipt      a job: background work, on whichever pod has room
 
-Start it beside a sidecar: python orders.py --address 127.0.0.1:50051 --sidecar 127.0.0.1:9401
+Start it beside a sidecar: python orders.py --sidecar 127.0.0.1:9401. It attaches; with --address it
+serves there instead, and the sidecar calls it.
 """
 
 from __future__ import annotations
@@ -82,6 +84,13 @@ async def perform(context: Context, step: str, order: Any, seconds: float) -> st
     return step
 
 
+@app.job("receipt")
+async def receipt(context: Context) -> dict[str, Any]:
+    await asyncio.sleep(float(os.environ.get("ORDERS_STEP_SECONDS", "0.2")))
+    log.info("receipt %s, attempt %d", context.json()["receipt"], context.attempt)
+    return {"receipt": context.json()["receipt"]}
+
+
 def _append(path: str, line: str) -> None:
     with open(path, "a", encoding="utf-8") as ledger:
         ledger.write(line + "\n")
@@ -91,7 +100,7 @@ def _append(path: str, line: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="the example app of Baton")
-    parser.add_argument("--address", help="where to listen (BATON_APP_ADDRESS, 127.0.0.1:50051)")
+    parser.add_argument("--address", help="serve there (BATON_APP_ADDRESS); default: attach")
     parser.add_argument("--sidecar", help="the sidecar (BATON_API_ADDRESS, 127.0.0.1:9401)")
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
