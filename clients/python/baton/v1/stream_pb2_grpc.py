@@ -53,8 +53,11 @@ class AppStreamServicer(object):
         process becomes primary.
 
         The sidecar ends the stream with INVALID_ARGUMENT if the first message has no `hello`, if a later one has, or
-        if a `hello` is not valid; with FAILED_PRECONDITION if the process does not answer pings and another process
-        took its place; with UNAVAILABLE when the sidecar stops.
+        if a `hello` is not valid; with UNAVAILABLE if the process does not answer `app.health_failures` pings in a row,
+        or when the sidecar stops; with OK after the app has ended its side of the stream.
+
+        An app that ends a term by itself, because its trust has run out, calls Leadership.Resign if the sidecar still
+        claims that term: the sidecar cannot know it otherwise, and would send runs that the app refuses.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
