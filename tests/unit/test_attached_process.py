@@ -154,3 +154,21 @@ async def test_the_end_of_the_stream_ends_everything(process: AttachedProcess) -
     process.deliver(a_run(2), answers.append)
     await asyncio.sleep(0)
     assert answers[1:] == [CallFailed("UNAVAILABLE", "the stream is closed", delivered=False)]
+
+
+async def test_no_more_runs_are_sent_than_the_process_takes(process: AttachedProcess) -> None:
+    """The others wait, and leave as soon as an answer makes room."""
+    for number in range(15):
+        process.deliver(a_run(number), lambda _: None)
+    frame = await process.outbox.frame()
+    assert frame is not None
+    assert [run.run_id for run in frame.runs] == list(range(10))
+    process.outbox.ping(1)
+    frame = await process.outbox.frame()
+    assert frame is not None
+    assert not frame.runs
+    process.answered([answer(3), answer(4)])
+    frame = await process.outbox.frame()
+    assert frame is not None
+    assert [run.run_id for run in frame.runs] == [10, 11]
+    assert process.open_runs == 13

@@ -112,6 +112,7 @@ class AttachedProcesses:
 
     def set_capacity(self, process: AttachedProcess, capacity: int) -> None:
         process.capacity = capacity
+        process.outbox.wake()
         self._notify()
 
     async def _end_old_terms(self, process: AttachedProcess) -> None:
