@@ -126,7 +126,7 @@ def _parser() -> argparse.ArgumentParser:
     deferred.add_argument("--error", default="", metavar="TEXT", help="the error of `fail`")
     add_address(deferred)
 
-    conformance = add_command(commands, "conformance", "check an app against the callback contract")
+    conformance = add_command(commands, "conformance", "check an app against the contract")
     _app_under_test(conformance)
 
     demo = add_command(commands, "demo", "run a cluster on this machine, with a failover")
@@ -144,8 +144,10 @@ def _config(command: argparse.ArgumentParser) -> None:
 
 
 def _app_under_test(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--app", type=text, required=True, metavar="ADDRESS", help="where the app listens"
+    reached = command.add_mutually_exclusive_group(required=True)
+    reached.add_argument("--app", type=text, metavar="ADDRESS", help="where the app listens")
+    reached.add_argument(
+        "--attach", action="store_true", help="wait for the app to attach to --sidecar"
     )
     command.add_argument(
         "--sidecar",

@@ -1,4 +1,5 @@
-"""`baton conformance`: checks that an app, in any language, satisfies the callback contract.
+"""`baton conformance`: checks that an app, in any language, satisfies the contract: over its
+callback, or with `--attach` over the work stream.
 
 It needs no Postgres and no cluster: it calls the app through the sidecar's own adapters, and serves
 an in-memory sidecar where the app expects its own. Prints one line per check and a summary.
@@ -16,6 +17,7 @@ from sidecar.cli.conformance.asking import NotApplicable, Problem
 from sidecar.cli.conformance.checks import CHECKS, Check
 from sidecar.cli.conformance.driver import Driver, Subject
 from sidecar.cli.conformance.fake_sidecar import FakeSidecar
+from sidecar.cli.conformance.stream import StreamDriver, processes
 from sidecar.config import SecretSource, SecretUnreadable, addresses
 
 # No check takes longer than this: a handler's 60 s twice, and a margin.
@@ -50,22 +52,33 @@ def main(options: argparse.Namespace) -> int:
 
 
 async def _conformance(options: argparse.Namespace, token: SecretSource) -> int:
-    sidecar = FakeSidecar(options.sidecar)
+    attached = processes() if options.attach else None
+    sidecar = FakeSidecar(options.sidecar, attached)
     subject = Subject(options.handler, options.singleton, options.payload.encode())
-    counts: Counter[str] = Counter()
     async with sidecar.serving():
-        app = Driver(options.app, token, subject, sidecar)
+        app = (
+            StreamDriver(subject, sidecar, attached)
+            if attached
+            else Driver(options.app, token, subject, sidecar)
+        )
         try:
-            for check in CHECKS:
-                verdict, text = await _made(check, app)
-                print(f"{verdict:<4}  {check.name:<{_NAME_WIDTH}}  {text}", flush=True)
-                counts[verdict] += 1
-                if check.name == "connection" and verdict == "FAIL":
-                    break
+            async with app.renewing():
+                counts = await _all_checks(app)
         finally:
             await app.link.close()
     print(f"{counts['ok']} ok, {counts['FAIL']} failed, {counts['skip']} skipped")
     return 1 if counts["FAIL"] else 0
+
+
+async def _all_checks(app: Driver) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for check in CHECKS:
+        verdict, text = await _made(check, app)
+        print(f"{verdict:<4}  {check.name:<{_NAME_WIDTH}}  {text}", flush=True)
+        counts[verdict] += 1
+        if check.name == "connection" and verdict == "FAIL":
+            break
+    return counts
 
 
 async def _made(check: Check, app: Driver) -> tuple[str, str]:

@@ -68,10 +68,14 @@ async def connection(app: Driver) -> str:
     try:
         await app.connect()
     except TimeoutError:
+        if app.attached:
+            raise Problem(
+                "no process attached: start the app with BATON_API_ADDRESS set to --sidecar"
+            ) from None
         raise Problem(
             "no app listens there: start the app, and pass its address as --app"
         ) from None
-    return "the app accepts connections"
+    return "a process of the app attached" if app.attached else "the app accepts connections"
 
 
 async def health(app: Driver) -> str:
@@ -81,7 +85,7 @@ async def health(app: Driver) -> str:
         raise Problem(
             f"{error}; answer SERVING for the empty service name, or leave grpc.health.v1 out"
         ) from None
-    return "grpc.health.v1 says SERVING, or is left out"
+    return "a ping is answered" if app.attached else "grpc.health.v1 says SERVING, or is left out"
 
 
 async def first_contact(app: Driver) -> str:
@@ -97,7 +101,8 @@ async def first_contact(app: Driver) -> str:
         raise Problem(
             f"OnLoseLeadership with epoch 0: {text}; answer OK, it is sent by every new sidecar"
         ) from None
-    return "AppCallback is there; OnLoseLeadership with epoch 0 is answered"
+    there = "" if app.attached else "AppCallback is there; "
+    return f"{there}OnLoseLeadership with epoch 0 is answered"
 
 
 async def before_any_term(app: Driver) -> str:
@@ -163,6 +168,7 @@ async def deadline(app: Driver) -> str:
 
 
 async def token(app: Driver) -> str:
+    _only_called(app)
     if not app.token.is_set:
         raise NotApplicable("no --token-file: an app without a token trusts its loopback")
     term = open_term(app)
@@ -180,6 +186,7 @@ async def token(app: Driver) -> str:
 
 async def unknown_fields(app: Driver) -> str:
     """A newer sidecar may send fields and enum values that this app does not know yet."""
+    _only_called(app)
     term = open_term(app)
     context = context_of(Term(UNKNOWN_GROUP, 2, term.epoch))
     lose = callback_pb2.OnLoseLeadershipRequest(context=context, reason=_UNKNOWN_REASON)
@@ -202,6 +209,7 @@ async def unknown_fields(app: Driver) -> str:
 
 async def message_size(app: Driver) -> str:
     """Payload, state and checkpoints at their limits; the message stays below gRPC's 4 MiB."""
+    _only_called(app)
     term = open_term(app)
     request = callback_pb2.ExecuteRequest(
         context=context_of(term),
@@ -321,11 +329,18 @@ async def next_term(app: Driver) -> str:
 
 
 async def trust(app: Driver) -> str:
+    if app.attached:
+        raise NotApplicable("the sidecar renews the trust in the stream")
     if not app.sidecar.election.watched:
         raise NotApplicable(
             "the app did not watch Leadership; fine as long as it acts only inside Execute"
         )
     return "the app renews its trust by Leadership.Watch"
+
+
+def _only_called(app: Driver) -> None:
+    if app.attached:
+        raise NotApplicable("checked with an app that serves AppCallback only")
 
 
 def _explained(error: Exception) -> str:

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from sidecar.adapters.clock import utc_now
 from sidecar.adapters.grpc_app import AppLink
@@ -38,22 +39,36 @@ class Subject:
 class Driver:
     """The app, the sidecar it may call, and its current term."""
 
+    attached = False  # whether the app receives its work over the stream
+    connect_seconds = _CONNECT_SECONDS
+
     def __init__(
-        self, address: str, token: SecretSource, subject: Subject, sidecar: FakeSidecar
+        self,
+        address: str,
+        token: SecretSource,
+        subject: Subject,
+        sidecar: FakeSidecar,
+        *,
+        link: Any = None,
     ) -> None:
         self.subject, self.sidecar = subject, sidecar
         self.token = token
         self.term: Term | None = None
         self.lost: Term | None = None
         self._address = address
-        self.link = self._link(token)
+        self.link = link or self._link(token)
         self._execute = GrpcExecute(self.link, NoTracer(), cluster=CLUSTER, runner_id=RUNNER_ID)
         self._epoch = int(utc_now().timestamp() * 1000)
         self._run_id = 0
 
     async def connect(self) -> None:
-        async with asyncio.timeout(_CONNECT_SECONDS):
+        async with asyncio.timeout(self.connect_seconds):
             await self.link.wait_connected()
+
+    @asynccontextmanager
+    async def renewing(self) -> AsyncIterator[None]:
+        """An app with a callback asks for the renewals of its trust itself."""
+        yield
 
     @asynccontextmanager
     async def link_with(self, token: SecretSource) -> AsyncIterator[AppLink]:
@@ -109,12 +124,15 @@ class Driver:
         runs = self.sidecar.runs
         runs.begin(run.ref)
         try:
-            if not await self._execute.wait_connected(_CONNECT_SECONDS):
-                return CallFailed("UNAVAILABLE", "no connection to the app", delivered=False)
             checkpoints = runs.stored(run.ref.run_id)
-            return await self._execute.execute(replace(run, state=state, checkpoints=checkpoints))
+            return await self._executed(replace(run, state=state, checkpoints=checkpoints))
         finally:
             runs.end(run.ref)
+
+    async def _executed(self, run: Run) -> Answer:
+        if not await self._execute.wait_connected(_CONNECT_SECONDS):
+            return CallFailed("UNAVAILABLE", "no connection to the app", delivered=False)
+        return await self._execute.execute(run)
 
     def _link(self, token: SecretSource) -> AppLink:
         return AppLink(self._address, Token(token), cluster=CLUSTER, runner_id=RUNNER_ID)

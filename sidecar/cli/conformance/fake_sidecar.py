@@ -14,7 +14,9 @@ from sidecar._proto.baton.v1 import (
     leadership_pb2_grpc,
     runs_pb2_grpc,
     state_pb2_grpc,
+    stream_pb2_grpc,
 )
+from sidecar.adapters.app.processes import AttachedProcesses
 from sidecar.adapters.clock import boottime
 from sidecar.adapters.grpc_server.deferreds import DeferredsService
 from sidecar.adapters.grpc_server.ids import IdsService
@@ -22,6 +24,7 @@ from sidecar.adapters.grpc_server.leadership import LeadershipService
 from sidecar.adapters.grpc_server.runs import RunsService
 from sidecar.adapters.grpc_server.server import ApiServer
 from sidecar.adapters.grpc_server.state import StateService
+from sidecar.adapters.grpc_server.stream import AppStreamService
 from sidecar.adapters.tokens import Token
 from sidecar.cli.conformance.fake_services import LiveRuns, MemoryDeferreds, MemoryState, OneMachine
 from sidecar.config import SecretSource
@@ -29,6 +32,7 @@ from sidecar.election.leadership import DEFAULT_GROUP, Leadership
 from sidecar.ids import Ids
 from sidecar.model.election_types import LeaderView, Timers
 from sidecar.model.errors import NotFound
+from sidecar.model.process import ProcessHello
 from sidecar.model.term import LossReason, Term
 
 RUNNER_ID = "conformance"
@@ -100,8 +104,10 @@ class FakeElection:
 class FakeSidecar:
     """The API at one address; the suite controls `election` and `runs`."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, attached: AttachedProcesses | None = None) -> None:
+        """`attached`: the processes that may attach; None: the app serves AppCallback."""
         self.election, self.runs = FakeElection(), LiveRuns()
+        self._attached = attached
         self._server = ApiServer(address, Token(SecretSource()))
         self._ids = Ids(OneMachine(), boottime)
         self._add_services()
@@ -145,3 +151,12 @@ class FakeSidecar:
             (ids_pb2_grpc.add_IdsServicer_to_server, IdsService(self._ids), "Ids"),
         ):
             self._server.add(register, service, f"baton.v1.{name}")
+        if self._attached:
+            stream = AppStreamService(self._attached, self.runs, _accept)
+            self._server.add(
+                stream_pb2_grpc.add_AppStreamServicer_to_server, stream, "baton.v1.AppStream"
+            )
+
+
+async def _accept(hello: ProcessHello) -> None:
+    """What the app declares is not applied: the suite decides what runs."""
