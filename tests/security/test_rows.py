@@ -248,7 +248,7 @@ def _damage(connection: psycopg.Connection) -> dict[str, int]:
     """Take the checks away, then do all of it."""
     checks = connection.execute(
         "SELECT conrelid::regclass::text, conname FROM pg_constraint"
-        " WHERE contype = 'c' AND connamespace = 'baton'::regnamespace"
+        " WHERE contype = 'c' AND conislocal AND connamespace = 'baton'::regnamespace"
     ).fetchall()
     for table, name in checks:
         connection.execute(f"ALTER TABLE {table} DROP CONSTRAINT {name}".encode())
