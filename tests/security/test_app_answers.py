@@ -255,16 +255,26 @@ def _seconds(name: str) -> float:
     return 0.5 if name == "never" else 20
 
 
+async def _connected(address: str) -> AppLink:
+    """The short time limits of these tests are for the answer, not for the connection."""
+    link = _link(address)
+    async with asyncio.timeout(30):
+        await link.wait_connected()
+    return link
+
+
 @pytest.mark.parametrize("name", UNHEALTHY)
 async def test_an_odd_health_check_is_an_unhealthy_app(name: str) -> None:
     """G9 G11: never an exception that the watch does not know."""
     answer, words = UNHEALTHY[name]
     address = f"127.0.0.1:{free_port()}"
     async with wire_app.serving(address, lambda _: answer):
-        link = _link(address)
-        with pytest.raises(SidecarError, match=words):
-            await link.check(timeout=_seconds(name))
-        await link.close()
+        link = await _connected(address)
+        try:
+            with pytest.raises(SidecarError, match=words):
+                await link.check(timeout=_seconds(name))
+        finally:
+            await link.close()
 
 
 @pytest.mark.parametrize("name", REFUSALS)
@@ -274,11 +284,13 @@ async def test_an_odd_acknowledgement_is_none(name: str) -> None:
     address = f"127.0.0.1:{free_port()}"
     term = Term("default", 1, 7)
     async with wire_app.serving(address, lambda _: answer):
-        link = _link(address)
-        for call in (
-            link.become_leader(term, boottime() + 3, timeout=_seconds(name)),
-            link.lose_leadership(term, LossReason.RESIGNED, timeout=_seconds(name)),
-        ):
-            with pytest.raises(SidecarError, match=words):
-                await asyncio.wait_for(call, 30)
-        await link.close()
+        link = await _connected(address)
+        try:
+            for call in (
+                link.become_leader(term, boottime() + 3, timeout=_seconds(name)),
+                link.lose_leadership(term, LossReason.RESIGNED, timeout=_seconds(name)),
+            ):
+                with pytest.raises(SidecarError, match=words):
+                    await asyncio.wait_for(call, 30)
+        finally:
+            await link.close()
