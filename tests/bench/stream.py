@@ -2,9 +2,10 @@
 
     rate       runs that wait in the table, executed as fast as they can be: runs per second, and
                the CPU time that sidecar, app and Postgres need for each
+    jobs       jobs that wait in the queue, over the stream: the same figures
     burst      1, 100, 1,000 and 10,000 ticks due at once: from the due time to the app
 
-Both transports take turns in one run. Run alone: `python -m tests.bench.stream [rate burst]`.
+Both transports take turns in one run. Run alone: `python -m tests.bench.stream [rate jobs burst]`.
 """
 
 import asyncio
@@ -39,6 +40,11 @@ INSERT INTO baton.run (cluster_id, group_id, kind, name, schedule_id, tick, stat
 SELECT schedule.cluster_id, group_id, 'trigger', schedule.name, schedule.id, clock_timestamp(),
        'queued', clock_timestamp() + make_interval(secs => %(delay)s)
 FROM baton.schedule, generate_series(1, %(runs)s) WHERE schedule.name = 'work'
+"""
+
+
+_ENQUEUE = """
+SELECT count(baton.enqueue('bench', 'work', '{}'::jsonb)) FROM generate_series(1, %(jobs)s)
 """
 
 
@@ -87,7 +93,9 @@ async def attach(address: str, late: Path, names: list[str]) -> None:
 
     async with grpc.aio.insecure_channel(address) as channel:
         await channel.channel_ready()
-        hello = pb.Hello(client="bench", process_id="1", capacity=CAPACITY, schedules=names)
+        hello = pb.Hello(
+            client="bench", process_id="1", capacity=CAPACITY, schedules=names, jobs=names
+        )
         outgoing.put_nowait(pb.AttachRequest(hello=hello))
         async for message in stream_pb2_grpc.AppStreamStub(channel).Attach(requests()):
             answer = pb.AttachRequest()
@@ -224,6 +232,22 @@ def rate(server: PostgresServer, transport: str) -> dict[str, float]:
     return {"per_second": len(times) / (times[-1] - times[0]), **part}
 
 
+def jobs(server: PostgresServer) -> dict[str, float]:
+    """Jobs of one transaction, from the first arrival to the last."""
+    count = RUNS["stream"]
+    with pod(server, "stream", [{"name": "work", "every": "365d"}]) as one:
+        wait_until(lambda: _leads(one), 60, "a leader")
+        before = one.cpu()
+        one.execute(_ENQUEUE, jobs=count)
+        done = "SELECT count(*) FROM baton.job_ended"
+        while one.row(done)[0] < count:
+            time.sleep(0.5)
+        after = one.cpu()
+        times = sorted(at for _, _, at in one.arrivals())
+    part = {f"{name}_us": (after[name] - before[name]) / count * 1e6 for name in before}
+    return {"per_second": len(times) / (times[-1] - times[0]), **part}
+
+
 def _leads(one: Pod) -> bool:
     try:
         row = one.row("SELECT epoch FROM baton.term WHERE epoch > 0")
@@ -251,7 +275,7 @@ def burst(server: PostgresServer, transport: str, ticks: int) -> dict[str, float
 
 
 def main() -> None:
-    wanted = sys.argv[1:] or ["rate", "burst"]
+    wanted = sys.argv[1:] or ["rate", "jobs", "burst"]
     if wanted[0] in ("callback", "stream"):
         _, transport, address, late, names = sys.argv
         if transport == "callback":
@@ -263,6 +287,8 @@ def main() -> None:
         for transport in ("callback", "stream"):
             if "rate" in wanted:
                 print(transport, "rate", _rounded(rate(server, transport)))
+        if "jobs" in wanted:
+            print("stream jobs", _rounded(jobs(server)))
         for ticks in BURSTS:
             for transport in ("callback", "stream"):
                 if "burst" in wanted:
