@@ -100,22 +100,24 @@ def test_a_job_enqueued_by_sql_is_executed_if_its_transaction_commits(
     assert "rolled-back" not in [each["to"] for pod in pods for each in pod.noted("mail")]
 
 
+def held(jobs: Jobs, pod: Pod, seconds: float) -> set[int]:
+    """Submit long jobs until this pod is executing some; returns those."""
+    ids: set[int] = set()
+
+    def executing() -> set[int]:
+        ids.add(jobs.submit("a", seconds=seconds))
+        return {each["run_id"] for each in pod.noted("mail")} & ids
+
+    return wait_until(executing, 60, pod.logs)
+
+
 @pytest.mark.parametrize("fault", ["kill", "freeze"])
 def test_the_jobs_of_a_dead_pod_are_rescued_in_seconds(
     jobs: Jobs, pods: list[Pod], fault: str
 ) -> None:
     """G14: by another pod, with a higher attempt and no retry used; late answers are refused."""
-    ids = [jobs.submit(f"n{number}", seconds=30) for number in range(8)]
-
-    def running() -> list[dict[str, Any]]:
-        found = [each for pod in pods for each in pod.noted("mail")]
-        return found if {each["run_id"] for each in found} >= set(ids) else []
-
-    wait_until(running, 30, jobs.pod.logs)
     victim = pods[1]
-    mine = {each["run_id"] for each in victim.noted("mail")} & set(ids)
-    if not mine:
-        pytest.skip("all jobs ran on the other pod")
+    mine = held(jobs, victim, seconds=30)
     since = boottime()
     getattr(victim.sidecar, fault)()
 
@@ -132,13 +134,7 @@ def test_the_jobs_of_a_dead_pod_are_rescued_in_seconds(
 
 def test_a_pod_that_drains_hands_its_jobs_back(jobs: Jobs, pods: list[Pod]) -> None:
     """G18: what it could not finish runs elsewhere, with no retry used."""
-    ids = [jobs.submit(f"n{number}", seconds=300) for number in range(6)]
-    wait_until(
-        lambda: {e["run_id"] for pod in pods for e in pod.noted("mail")} >= set(ids),
-        30,
-        jobs.pod.logs,
-    )
-    mine = {each["run_id"] for each in pods[1].noted("mail")} & set(ids)
+    mine = held(jobs, pods[1], seconds=300)
     os.kill(pods[1].sidecar.pid, signal.SIGTERM)
     pods[1].sidecar.wait(60)
     wait_until(
